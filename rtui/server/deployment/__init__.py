@@ -1,1 +1,1 @@
-"""The servers behind a target: one, the nodes of a cluster, or those that a Sentinel names."""
+"""The servers behind a target: one server, the nodes of a cluster, or the servers of a Sentinel's service."""

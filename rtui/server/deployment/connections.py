@@ -1,13 +1,13 @@
 """The connections of a deployment: to its target, to another node in its place, and to the nodes of a cluster.
 
-An attempt at the home connection of a cluster that fails is followed by one at the next address: first those that the
-user gave, then the nodes that the cluster has told of. Any node will do, since each knows the cluster. The address that
-has answered last is tried first after a loss.
+After a failed attempt at the home connection of a cluster the next address is tried: first those of the user, then the
+nodes that the cluster has announced. Any node will do, since each knows the cluster. After a loss the last successful
+address is tried first.
 
 Each node of a cluster has one connection, opened with the first question to it. The home connection leads to a node of
-the cluster, too, and serves for questions to that one. Which node that is was asked on one connection: after a
-reconnect it may be another one, and until that is asked again each node has a connection of its own. Connections that a
-scan uses stay open. Of the others the MOST_IDLE stay that were used last.
+the cluster, too, and serves for questions to that one. Its node id was read on one connection: after a reconnect it may
+be another node, and until its id is read again each node has a connection of its own. Connections that a scan uses stay
+open. Of the others the MOST_IDLE last used ones stay.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def connection_to(
     locator: Locator | None = None,
     logins: Logins | None = None,
 ) -> Connection:
-    """Return a connection that is not open yet; raises TargetError for a credential provider that can't be used.
+    """Return a connection that is not open yet; raises TargetError for an unusable credential provider.
 
-    To a service, each attempt asks its Sentinels first, unless `locator` says where attempts go. `logins` makes the
-    passwords where another connection has what makes them.
+    To a service, each attempt asks its Sentinels first, unless `locator` chooses addresses. `logins` are shared
+    passwords of another connection.
     """
     log = CommandLog() if log is None else log
     if target.login is not None and logins is None:
@@ -53,7 +53,7 @@ def connection_to(
 
 
 class SeedFinder:
-    """Says where the home connection goes: to the target, after a failed attempt to the next node that is known."""
+    """Chooses the address of the home connection: the target, and after a failed attempt the next known node."""
 
     note = None
 
@@ -64,7 +64,7 @@ class SeedFinder:
 
     @property
     def count(self) -> int:
-        """How many addresses there are."""
+        """The number of addresses."""
         return len(self._targets)
 
     def succeeded(self) -> None:
@@ -72,14 +72,14 @@ class SeedFinder:
         self._is_retry = False
 
     def learn(self, nodes: Iterable[Node]) -> None:
-        """Go on to these nodes, too, where none of the others answers."""
+        """Add nodes to the addresses, behind the others."""
         known = {(one.host, one.port) for one in self._targets}
         new = [(one.host, one.port) for one in nodes if (one.host, one.port) not in known]
         like = self._targets[0]
         self._targets += [replace(like, host=host, port=port, socket_path=None, seeds=()) for host, port in new]
 
     async def locate(self) -> Target:
-        """Return where the next attempt goes."""
+        """Return the target of the next attempt."""
         if self._is_retry:
             self._at = (self._at + 1) % len(self._targets)
         self._is_retry = True
@@ -89,15 +89,15 @@ class SeedFinder:
         """Refuse no server: any node of the cluster will do."""
 
     async def close(self) -> None:
-        """End nothing: it asks nobody."""
+        """Do nothing: there is nothing to close."""
 
 
 MOST_IDLE: Final = 64
-"""Connections to nodes that stay open for further questions about their keys; those of a scan are not counted."""
+"""The most connections to nodes that stay open for further questions about keys, besides those of a scan."""
 
 
 class NodeConnections:
-    """The connections to nodes, by the nodes' ids; `close` them at the end, the home connection is not among them."""
+    """The connections to nodes, by node id; `close` them at the end. The home connection is not among them."""
 
     def __init__(
         self,
@@ -108,41 +108,41 @@ class NodeConnections:
     ) -> None:
         """`node` returns a node of the cluster by its id, `connect` makes a connection that is not open yet.
 
-        `is_needed` says of a node's id whether its connection has to stay open for a reason that is not known here.
+        `is_needed` tells whether the connection to a node has to stay open for a reason of the caller.
         """
         self.home_id = ""
-        """The id of the node that the home connection led to when that was asked; empty before."""
+        """The id of the node behind the home connection when it was last read; empty before."""
         self._home = home
         self._home_generation = -1
-        """The generation of the home connection that this was asked on."""
+        """The generation of the home connection in which it was read."""
         self._connect, self._node, self._is_needed = connect, node, is_needed
         self._open: OrderedDict[str, Connection] = OrderedDict()
-        """The one that was used last at the end."""
+        """The last used connection is at the end."""
         self._scanned: set[str] = set()
         self._closing = BackgroundTasks()
 
     def know_home(self, node_id: str, generation: int) -> None:
-        """Learn which node the home connection leads to in this generation of it."""
+        """Learn the node behind the home connection in this generation."""
         self.home_id, self._home_generation = node_id, generation
 
     def _is_home(self, node_id: str) -> bool:
-        """Whether the home connection leads to this node, as far as that is known."""
+        """Whether the home connection is known to lead to this node."""
         return (node_id, self._home.generation) == (self.home_id, self._home_generation)
 
     def target_of(self, node: Node) -> Target:
-        """How to connect to a node: to that of the home connection as the user did, to others as the cluster says."""
+        """Return a node's target: the user's for the node behind the home connection, else the cluster's address."""
         home = self._home.target
         if self._is_home(node.id):
             return home
         return replace(home, host=node.host, port=node.port, socket_path=None, seeds=())
 
     def link(self, node_id: str) -> State | None:
-        """Return the state of the connection to a node; None where it has none of its own."""
+        """Return the state of the connection to a node; None if it has no connection of its own."""
         found = self._open.get(node_id)
         return None if found is None else found.link
 
     async def connection(self, node_id: str) -> Connection:
-        """Return the connection to a node once it has been tried; raises ConnectionLost for one that is gone."""
+        """Return the connection to a node once it has been tried; raises ConnectionLost for a node that is gone."""
         if self._is_home(node_id) and self._home.is_online and node_id not in self._scanned:
             return self._home
         found = self._open.get(node_id)
@@ -158,7 +158,7 @@ class NodeConnections:
         return found
 
     def keep_open(self, node_id: str) -> None:
-        """Have a scan use the connection to a node: it is not the home connection from now on, and stays open."""
+        """Keep the connection to a node for a scan: it is not the home connection from now on, and stays open."""
         self._scanned.add(node_id)
 
     def _close_idle(self) -> None:
@@ -167,14 +167,14 @@ class NodeConnections:
             self.forget(node_id)
 
     def forget(self, node_id: str) -> None:
-        """Close the connection to a node in the background; another one is made when it is wanted."""
+        """Close the connection to a node in the background; another one is made on demand."""
         connection = self._open.pop(node_id, None)
         self._scanned.discard(node_id)
         if connection is not None:
             self._closing.start(connection.close(), name="rtui closing")
 
     async def close(self) -> None:
-        """Close all of them."""
+        """Close all connections."""
         connections = list(self._open.values())
         self._open.clear()
         await asyncio.gather(*(one.close() for one in connections), self._closing.finish())

@@ -1,13 +1,13 @@
-"""Users and passwords that are made when they are needed, and again before they expire: tokens of a cloud, of Vault.
+"""Users and passwords that are fetched on demand, and again before they expire: tokens of a cloud, of Vault.
 
-They come from a command of the user's own (`--password-command`), or from an object with the protocol of redis-py's
+They come from a command of the user (`--password-command`), or from an object with the protocol of redis-py's
 credential providers (`--credential-provider module:factory`), such as redis-entraid's. A connection asks before each
-attempt to log in. What is known to expire is made again after four fifths of its life, and `on_renewed` has the open
-connections log in again; what the server refuses is made again for the next attempt.
+attempt to log in. An expiring password is fetched again after four fifths of its life, and `on_renewed` makes the open
+connections log in again; a password that the server refuses is fetched again for the next attempt.
 
 A command prints the password on one line, or a JSON object: `{"username": …, "password": …, "expires_in": seconds}`.
-Without `expires_in`, or with 0 as Vault has it where nothing ends, the life of a JSON Web Token is read from its `exp`,
-that of a signed AWS request from its query.
+Without `expires_in`, or with 0, which Vault uses for no expiry, the life of a JSON Web Token is read from its `exp`, of
+a signed AWS request from its query.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from rtui.server.wire.secret import MASK, Secret
 from rtui.server.wire.target import Login, Target
 
 COMMAND_S: Final = 30.0
-"""How long a command, or a provider, may take."""
+"""The time limit of a command or a provider, in seconds."""
 
 MOST_BYTES: Final = 64 * 1024
-"""A longer answer is no password."""
+"""The longest output that may be a password."""
 
 RENEWED_AT: Final = 0.8
-"""This share of its life after it was made, a password is made anew."""
+"""The share of its life after which a password is fetched again."""
 
 LEAST_LIFE_S: Final = 5.0
-"""A password is not made anew more often."""
+"""The least time between two fetches."""
 
 RETRY_S: Final = 10.0
-"""How soon it is tried again when a password could not be made anew."""
+"""The time until the next try after a failed renewal."""
 
 _JWT: Final = re.compile(r"[\w-]+\.([\w-]+)\.[\w-]*\Z")
 _TOKEN: Final = re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*|[\w+=-]{40,}")
-"""A JSON Web Token, and anything else without spaces and stops that is as long as the tokens of clouds and Vault."""
+"""A JSON Web Token, or any text without spaces and stops that is as long as the tokens of clouds and Vault."""
 
 _REMEDY: Final = "Run it in a shell: it has to print the password, and nothing else, within 30 s."
 _GIVES: Final = (
@@ -67,19 +67,19 @@ class Password:
     user: str | None
     password: Secret
     expires_at_s: float | None = None
-    """When the password ends, in seconds since the epoch; None where that is not known."""
+    """The end of the password's life, in seconds since the epoch; None if it is unknown."""
 
 
 class Credentials:
-    """Makes passwords; `logged_in` has the latest, and `close` ends it."""
+    """Fetches passwords; `logged_in` has the latest, and `close` ends it."""
 
     def __init__(self, source: CommandSource | ProviderSource, clock: Callable[[], float] = time.time) -> None:
         """`clock` returns seconds since the epoch."""
         self.on_renewed: Callable[[Target], object] | None = None
-        """Called with a target that has a new password in place of one that is in use."""
+        """Called with a target whose new password replaces one that is in use."""
         self._source = source
         self._target: Target | None = None
-        """The one that a password was made for last."""
+        """The last target that got a password."""
         self._clock = clock
         self._login: Password | None = None
         self._lock = asyncio.Lock()
@@ -89,18 +89,18 @@ class Credentials:
         source.on_next = self._renewed
 
     async def logged_in(self, target: Target) -> Target:
-        """Return a target with a password that has not expired; raises ConnectFailure when none can be made."""
+        """Return a target with a password that has not expired; raises ConnectFailure if none can be had."""
         self._target = target
         return _with_password(target, await self.current())
 
     def shared(self) -> SharedCredentials:
-        """Return the same for a connection to another node, which wants to hear of new passwords as well."""
+        """Return credentials for a connection to another node, which gets new passwords as well."""
         one = SharedCredentials(self, self._shared)
         self._shared.append(one)
         return one
 
     async def current(self) -> Password:
-        """Return a password that has not expired; raises ConnectFailure when none can be made."""
+        """Return a password that has not expired; raises ConnectFailure if none can be had."""
         async with self._lock:
             login = self._login
             if login is None or (login.expires_at_s is not None and login.expires_at_s <= self._clock()):
@@ -109,11 +109,11 @@ class Credentials:
             return login
 
     def refused(self) -> None:
-        """Have another password made for the next attempt: the server has refused this one."""
+        """Fetch another password for the next attempt: the server has refused this one."""
         self._login = None
 
     async def close(self) -> None:
-        """Make no more passwords."""
+        """Stop fetching passwords."""
         if self._timer is not None:
             self._timer.cancel()
         if self._renewing is not None:
@@ -154,31 +154,31 @@ class SharedCredentials:
     """The passwords of other credentials, for the connection to another node of a cluster."""
 
     def __init__(self, of: Credentials, among: list[SharedCredentials]) -> None:
-        """`among` are those that share them; `close` leaves it."""
+        """`among` are all that share them; `close` removes this one."""
         self.on_renewed: Callable[[Target], object] | None = None
         self._of, self._among = of, among
         self._target: Target | None = None
 
     async def logged_in(self, target: Target) -> Target:
-        """Return a target with a password that has not expired; raises ConnectFailure when none can be made."""
+        """Return a target with a password that has not expired; raises ConnectFailure if none can be had."""
         self._target = target
         return _with_password(target, await self._of.current())
 
     def refused(self) -> None:
-        """Have another password made for the next attempt."""
+        """Fetch another password for the next attempt."""
         self._of.refused()
 
     def renewed(self, login: Password) -> None:
-        """Have the connection log in again with a new password."""
+        """Make the connection log in again with a new password."""
         if self.on_renewed is not None and self._target is not None:
             self.on_renewed(_with_password(self._target, login))
 
     def shared(self) -> SharedCredentials:
-        """Return the same for one more connection."""
+        """Return credentials for one more connection."""
         return self._of.shared()
 
     async def close(self) -> None:
-        """Make the passwords no more for this connection."""
+        """Stop renewing passwords for this connection."""
         self._among.remove(self)
 
 
@@ -223,7 +223,7 @@ class CommandSource:
 
 
 class ProviderSource:
-    """An object with the protocol of redis-py's `CredentialProvider`; one that streams tells of new tokens itself."""
+    """An object with the protocol of redis-py's `CredentialProvider`; a streaming one announces new tokens itself."""
 
     def __init__(self, provider: Any) -> None:
         self.on_next: Callable[[Password], object] | None = None
@@ -253,7 +253,7 @@ class ProviderSource:
         raise _failed("The credential provider gave neither a password nor a user and a password.", _GIVES)
 
     def _next(self, token: Any) -> None:
-        """Take a token of redis-py's kind, in whichever thread; one of another kind is left to the next login."""
+        """Accept a token of redis-py's kind, from any thread; another kind is left to the next login."""
         match token.try_get("oid"), token.get_value(), token.get_expires_at_ms():
             case (str() | None as user, str(password), int() | float() as expires_at_ms):
                 known_s = expires_at_ms / 1000 if expires_at_ms > 0 else _expiry_of(password)
@@ -266,7 +266,7 @@ class ProviderSource:
 
 
 async def _in_thread(function: Callable[[], object]) -> object:
-    """Call a function in a thread that nobody waits for when rtui ends; raises what it raises."""
+    """Call a function in a thread that nobody waits for when rtui ends; raises its exception."""
     loop = asyncio.get_running_loop()
     called: asyncio.Future[object] = loop.create_future()
 
@@ -288,7 +288,7 @@ async def _in_thread(function: Callable[[], object]) -> object:
 
 
 def _is_async(provider: Any) -> bool:
-    """Whether a provider has a way of its own to be awaited: that of redis-py's class would block the event loop."""
+    """Whether a provider has its own async method: the one of redis-py's class would block the event loop."""
     from redis.credentials import CredentialProvider  # noqa: PLC0415 - for those who have a provider
 
     own = getattr(type(provider), "get_credentials_async", None)
@@ -296,14 +296,14 @@ def _is_async(provider: Any) -> bool:
 
 
 def credentials_of(login: Login) -> Credentials:
-    """Return what makes the passwords of a target; raises TargetError."""
+    """Return the credentials of a target; raises TargetError."""
     if login.command is not None:
         return Credentials(CommandSource(login.command))
     return Credentials(ProviderSource(provider_of(login.provider or "")))
 
 
 def provider_of(name: str) -> Any:
-    """Import `module:factory` and return what the factory makes; raises TargetError."""
+    """Import `module:factory` and return the factory's result; raises TargetError."""
     module, colon, factory = name.partition(":")
     if not (module and colon and factory):
         raise TargetError("The credential provider can't be used", "Write module:factory.", _PROVIDER_REMEDY)
@@ -326,7 +326,7 @@ _PROVIDER_FAILED: Final = "Call the factory and get_credentials in Python, as th
 
 
 def read_login(output: bytes) -> Password:
-    """Read what a command has printed; raises ConnectFailure, which repeats nothing of it."""
+    """Read a command's output; raises ConnectFailure, which repeats nothing of it."""
     try:
         text = output[: MOST_BYTES + 1].decode().rstrip("\r\n")
     except UnicodeDecodeError:
@@ -339,7 +339,7 @@ def read_login(output: bytes) -> Password:
 
 
 def _read_json(text: str) -> Password:
-    """Read the JSON object that a command has printed; raises ConnectFailure, which repeats nothing of it."""
+    """Read the JSON object in a command's output; raises ConnectFailure, which repeats nothing of it."""
     try:
         given = json.loads(text)
     except ValueError:
@@ -358,7 +358,7 @@ def _read_json(text: str) -> Password:
 
 
 def _expiry_of(password: str) -> float | None:
-    """Return when a token ends by its own account; None for anything that is no such token."""
+    """Return the expiry time inside a token; None for anything else."""
     with contextlib.suppress(ValueError, TypeError, KeyError, IndexError, OverflowError):
         if token := _JWT.match(password):
             return float(json.loads(base64.urlsafe_b64decode(token[1] + "=" * (-len(token[1]) % 4)))["exp"])
@@ -370,7 +370,7 @@ def _expiry_of(password: str) -> float | None:
 
 
 def _without_tokens(words: str) -> str:
-    """Return the words of a command or a library with dots for all that may be a token, which some repeat."""
+    """Return the messages of a command or a library with dots for possible tokens, which some repeat."""
     return _TOKEN.sub(MASK, words)
 
 

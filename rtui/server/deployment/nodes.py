@@ -1,13 +1,13 @@
-"""The servers behind a target: one server, or the nodes of a cluster, and which of them is asked what.
+"""The servers behind a target: one server, or the nodes of a cluster, and the choice of the server for each question.
 
-`Deployment.home` is the connection to what the user named. Where that is a node of a cluster, and the user does not
-want that node only, the cluster's topology is read on it: CLUSTER NODES and CLUSTER SLOTS. From then on a question
-about a key goes to the primary of its slot (`for_key`), and a scan to one node of each shard (`scanned`). When an
-answer says that a slot is elsewhere, `look` asks again, any node that answers; connections to nodes that are gone are
-closed then. Connections to nodes (`connections`) go the way of the first one: TLS, SSH hosts, proxy,
-address map, and passwords that expire.
+`Deployment.home` is the connection to the server that the user named. If that is a node of a cluster, and the user does
+not want that node only, the cluster's topology is read on it: CLUSTER NODES and CLUSTER SLOTS. From then on a question
+about a key goes to the primary of its slot (`for_key`), and a scan to one node of each shard (`scanned`). After a MOVED
+reply `look` reads the topology again, from any node that answers; connections to nodes that are gone are closed then.
+Connections to nodes (`connections`) use the options of the first one: TLS, SSH hosts, proxy, address map, and expiring
+passwords.
 
-When the home server of a cluster can't be reached, the connection to it goes on to other nodes (`connections`).
+If the home server of a cluster can't be reached, the connection tries other nodes (`connections`).
 """
 
 from __future__ import annotations
@@ -51,63 +51,62 @@ if TYPE_CHECKING:
 
 
 FILES_PER_NODE: Final = 2
-"""Files that the connections to a node have open: one for questions about single keys, one for all of them.
-
-Where a replica is asked in its place, two more for that."""
+"""The open files of the connections to a node: one for questions about single keys, one for scans. A replica in its
+place needs two more."""
 
 FILES_PER_NODE_BY_SSH: Final = 6
-"""The same where an SSH process carries each, by a socket and two pipes."""
+"""The same if each is carried by an SSH process, with a socket and two pipes."""
 
 OTHER_FILES: Final = 50
-"""Files that are open besides, of reports and of connections that are made anew."""
+"""Other open files: reports, and connections that are made anew."""
 
 NODES_A_ROUND: Final = 100
-"""Nodes that are asked something again every few seconds: of a larger cluster each round takes as much longer."""
+"""The nodes that can be asked something every few seconds; a larger cluster takes longer for each round."""
 
 
 def round_s(every_s: float, nodes: int) -> float:
-    """Return how many seconds after a round of questions to some nodes the next one begins."""
+    """Return the seconds from a round of questions to the next."""
     return every_s * max(1.0, nodes / NODES_A_ROUND)
 
 
 @dataclass(frozen=True, slots=True)
 class ServerNode:
-    """A server to ask for all of its keys: the only one, or one for each shard of a cluster."""
+    """A server to scan: the only one, or one for each shard of a cluster."""
 
     connection: Connection
-    """Open, or being opened again and again: its `state` says so."""
+    """Open, or reconnecting: see its `state`."""
     id: str = ""
-    """Of the shard's primary; empty for a server that is no node of a cluster."""
+    """The id of the shard's primary; empty for a server outside a cluster."""
     label: SafeText = SafeText("")  # noqa: RUF009 - a value that does not change
-    """`host:port` of the server that is asked."""
+    """`host:port` of the scanned server."""
     slots: SlotRanges | None = None
     """The slots of its shard; None for a server without slots."""
     primary: FollowedPrimary | None = None
-    """That of the replica that is asked in its place; None where the primary is asked."""
+    """The primary of a scanned replica; None if the primary itself is scanned."""
 
 
 class Deployment:
     """The servers behind a target; `open` it once, `close` it at the end. Everything runs on one event loop."""
 
     def __init__(self, target: Target, log: CommandLog | None = None, *, home: Connection | None = None) -> None:
-        """`home` is the connection to one server that is asked alone; raises TargetError for unusable credentials."""
+        """`home` is a connection to a single server, without a cluster; raises TargetError for unusable credentials."""
         is_alone = home is not None or target.only_node
         self._seeds = None if is_alone or target.sentinels is not None else SeedFinder(target)
         self.home = connection_to(target, log, locator=self._seeds) if home is None else home
-        """The connection to what the user named: the one server, or any node of the cluster."""
+        """The connection to the server that the user named: a single one, or any node of the cluster."""
         self.log = self.home.log
         self.topology: Topology | None = None
-        """The cluster as it was looked at last; None for one server, and where only one node is shown."""
+        """The last known topology; None for a single server, and if only one node is shown."""
         self.notes: dict[SafeText, None] = {}
-        """Why only one node of a cluster is shown, where nobody wanted that, and which replicas were left, and why."""
+        """Notes on why only one node of a cluster is shown, and on replicas that were left."""
         self.revision = 0
-        """Grows whenever the topology has changed."""
+        """Raised by every change of the topology."""
         self.on_change: list[Callable[[], object]] = []
         """Callbacks, without arguments, after each such change."""
         self.replicas = ReplicaConnections(
             self._places, lambda finder: self._connect(self.home.target, finder), self.connection_of, self.notes
         )
-        """The connections of scans, where the user wants replicas to be asked."""
+        """The connections of scans to replicas, if the user allows those."""
         self._is_alone = is_alone
         self._nodes = NodeConnections(self.home, self._connect, self._node, self.replicas.is_asked)
         self._watch: ClusterWatch | None = None
@@ -115,16 +114,16 @@ class Deployment:
 
     @classmethod
     def over(cls, connection: Connection) -> Deployment:
-        """Return that of one connection, which leads to one server for all that is asked."""
+        """Return the deployment of a single server."""
         return cls(connection.target, home=connection)
 
     @property
     def is_cluster(self) -> bool:
-        """Whether all nodes of a cluster are known and asked."""
+        """Whether all nodes of a cluster are known and used."""
         return self.topology is not None
 
     async def open(self) -> None:
-        """Connect, and find out whether there is a cluster; raises ConnectFailure and ConnectionLost."""
+        """Connect, and detect a cluster; raises ConnectFailure and ConnectionLost."""
         attempts = 1 if self._seeds is None else self._seeds.count
         for attempt in range(1, attempts + 1):
             try:
@@ -144,9 +143,9 @@ class Deployment:
 
     @for_purpose(Purpose.SERVER)
     async def find_cluster(self) -> None:
-        """Read the topology where the open home connection leads to a cluster and all of it is wanted.
+        """Read the topology if the open home connection leads to a cluster and all of it is wanted.
 
-        Raises ConnectFailure where the user insists on a cluster and there is none, and where it has too many nodes.
+        Raises ConnectFailure if the user requires a cluster and there is none, and if it has too many nodes.
         """
         target, server = self.home.target, self.home.server
         if self._is_alone or not (target.cluster or server.cluster_enabled):
@@ -165,7 +164,7 @@ class Deployment:
         self._update(found)
 
     def _allow_connections(self, shards: Sequence[Shard]) -> None:
-        """Let this process connect to all of these; raises ConnectFailure if the system does not allow it."""
+        """Raise the limit of open files to connect to these shards; raises ConnectFailure if refused."""
         asks_replicas = self.home.target.replicas != "never"
         nodes = sum(2 if asks_replicas and shard.replicas else 1 for shard in shards)
         needed = nodes * (FILES_PER_NODE_BY_SSH if self.home.target.way.via else FILES_PER_NODE) + OTHER_FILES
@@ -180,7 +179,7 @@ class Deployment:
             raise ConnectFailure(FailureKind.LIMIT, happened, remedy)
 
     def _give_up(self, error: ServerError | None) -> None:
-        """Show one node only, or fail where the user insists on all."""
+        """Show one node only, or raise ConnectFailure if the user requires all."""
         target = self.home.target
         why = "no node of it serves any slot" if error is None else f"it answers {display_text(str(error))}"
         if target.cluster:
@@ -192,7 +191,7 @@ class Deployment:
         self.notes[display_text(note)] = None
 
     async def look(self) -> TopologyChange:
-        """Ask again what the cluster is made of; callers at the same time share one look. Raises ConnectFailure."""
+        """Read the topology again; concurrent callers share one read. Raises ConnectFailure."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look(), name="rtui topology")
         return await asyncio.shield(self._looking)
@@ -208,7 +207,7 @@ class Deployment:
         return self._update(self._watch.topology)
 
     def _update(self, found: Topology) -> TopologyChange:
-        """Take a topology over, and close the connections to nodes that are gone or elsewhere."""
+        """Adopt a topology, and close the connections to nodes that are gone or have moved."""
         before, self.topology = self.topology or Topology(), found
         change, known = topology_change(before, found), {node.id: node for node in before.nodes}
         if self._seeds is not None:
@@ -227,12 +226,12 @@ class Deployment:
         return change
 
     def label_of(self, node_id: str) -> SafeText:
-        """Return what a connection to a node is called, `host:port via bastion`; empty for one not in the cluster."""
+        """Return the label of a node's connection, `host:port via bastion`; empty for an unknown node."""
         node = self._node(node_id)
         return SafeText("") if node is None else self._nodes.target_of(node).label
 
     def link_of(self, node_id: str) -> State | None:
-        """Return the state of the connection to a node; None where none was wanted so far."""
+        """Return the state of the connection to a node; None if it has none."""
         found = self.replicas.connection(node_id)
         return self._nodes.link(node_id) if found is None else found.link
 
@@ -241,16 +240,16 @@ class Deployment:
         return next((node for node in nodes if node.id == node_id), None)
 
     async def ask_sentinels(self) -> tuple[SentinelView, ...]:
-        """Ask the Sentinels of the service how it is; none where the target has none."""
+        """Ask the Sentinels about the service; empty if the target has none."""
         from rtui.server.deployment.sentinel import PrimaryFinder  # noqa: PLC0415 - redis-py, for those who have Sentinels
 
         locator = self.home.locator
         return await locator.views() if isinstance(locator, PrimaryFinder) else ()
 
     async def scanned(self, *, only_primaries: bool = False) -> tuple[ServerNode, ...]:
-        """Return the servers to ask for all keys, those of shards without slots left out; no replicas, if so wanted.
+        """Return the servers to scan, without shards that have no slots; with `only_primaries` no replicas.
 
-        Each has been tried once: what could not be reached is tried again and again, see its connection's `state`.
+        Each has been tried once: unreachable ones are tried again and again, see the connection's `state`.
         """
         if self.topology is None:
             return (await self._chosen_node("", self.home.target.label, None, only_primaries=only_primaries),)
@@ -259,11 +258,11 @@ class Deployment:
 
     @property
     def _is_replica(self) -> bool:
-        """Whether the user has named a replica: it is asked itself, and not one that follows it."""
+        """Whether the user has named a replica, which is used itself then."""
         return self.home.server.role == "replica"
 
     def require_replicas(self) -> None:
-        """Raise ConnectFailure where only replicas may be asked for all keys, and there are none."""
+        """Raise ConnectFailure if only replicas may be scanned, and there are none."""
         if self.home.target.replicas != "only":
             return
         if self.topology is not None:
@@ -277,7 +276,7 @@ class Deployment:
             raise no_replica_failure(lacking)
 
     async def first_scanned(self) -> ServerNode:
-        """Return one of the servers to ask for all keys: that of the home server's shard, if it has slots."""
+        """Return one of the servers to scan: that of the home server's shard, if it has slots."""
         if self.topology is None:
             return await self._chosen_node("", self.home.target.label, None)
         home = self.topology.shard_of(self._nodes.home_id)
@@ -286,16 +285,16 @@ class Deployment:
         return await self._scanned_node(shard)
 
     async def scanned_node(self, node_id: str, *, only_primaries: bool = False) -> ServerNode:
-        """Return the server to ask for all keys of one primary; raises ConnectionLost for one that is gone."""
+        """Return the server to scan for one primary; raises ConnectionLost for a primary that is gone."""
         shard = None if self.topology is None else self.topology.shard_of(node_id)
         if shard is None:
             raise ConnectionLost("The node is not in the cluster any more.")
         return await self._scanned_node(shard, only_primaries=only_primaries)
 
     async def every_node(self, *, primaries_only_above: int) -> tuple[ServerNode, ...]:
-        """Return the server, or all nodes of the cluster that are not given up, each primary before its replicas.
+        """Return the server, or all nodes of the cluster that are not down, each primary before its replicas.
 
-        Of a cluster of more nodes only the primaries. Their connections stay open, and each has been tried once.
+        A cluster of more nodes is reduced to its primaries. The connections stay open, and each has been tried once.
         """
         if self.topology is None:
             return (ServerNode(self.home, label=self.home.target.label),)
@@ -314,16 +313,16 @@ class Deployment:
         return tuple(one for one in await for_each(nodes, opened) if one is not None)
 
     async def _scanned_node(self, shard: Shard, *, only_primaries: bool = False) -> ServerNode:
-        """Return what to scan of a shard, tried once."""
+        """Return the server to scan for a shard, tried once."""
         primary = shard.primary
         return await self._chosen_node(primary.id, primary.label, shard.slots, only_primaries=only_primaries)
 
     async def _chosen_node(
         self, primary_id: str, label: SafeText, slots: SlotRanges | None, *, only_primaries: bool = False
     ) -> ServerNode:
-        """Return the primary, or one of its replicas, as the user wants it; of one server that is a replica, itself.
+        """Return the primary, or one of its replicas, as the user chose; a single server that is a replica, itself.
 
-        Raises ConnectFailure where only replicas of one server are wanted, and there is none to ask.
+        Raises ConnectFailure if only replicas of a single server are allowed, and there is none.
         """
         is_server = self.topology is None
         may_ask = not is_server or not (self._is_alone or self.home.server.cluster_enabled or self._is_replica)
@@ -338,15 +337,15 @@ class Deployment:
         return ServerNode(await self.connection_of(primary_id), primary_id, label, slots)
 
     def _connect(self, target: Target, locator: Locator | None = None) -> Connection:
-        """Return a connection with the passwords of the home connection, whose attempts go where the locator says."""
+        """Return a connection with the passwords of the home connection; the locator, if any, chooses its addresses."""
         return connection_to(target, self.log, locator=locator, logins=self._shared_logins())
 
     def _shared_logins(self) -> Logins | None:
-        """Return what makes the passwords of the home connection, for other connections."""
+        """Return the logins of the home connection for another one, or None."""
         return None if self.home.logins is None else self.home.logins.shared()
 
     def _places(self, primary_id: str) -> tuple[Target, Sequence[Target]]:
-        """Return where a primary and its replicas are, as far as that is known now."""
+        """Return the current targets of a primary and its replicas."""
         home = self.home.target
         if self.topology is None:
             replica = replace(home, socket_path=None, seeds=(), sentinels=None)
@@ -359,7 +358,7 @@ class Deployment:
 
     @for_purpose(Purpose.SERVER)
     async def moves_of(self, node_ids: Iterable[str]) -> tuple[SlotMove, ...]:
-        """Ask primaries which of their slots are being moved, as only they know; those that are lost are left out."""
+        """Ask primaries for their slots that are being moved, which only they know; lost ones are left out."""
 
         async def ask(node_id: str) -> tuple[SlotMove, ...]:
             with contextlib.suppress(ConnectionLost):
@@ -372,9 +371,9 @@ class Deployment:
         return tuple(dict.fromkeys(move for moves in found for move in moves))
 
     def owner_of(self, key: bytes) -> str:
-        """Return the id of the node that serves a key's slot; empty where there is one server only.
+        """Return the id of the node that serves a key's slot; empty for a single server.
 
-        Raises ConnectionLost where no node does.
+        Raises ConnectionLost if no node does.
         """
         if self.topology is None:
             return ""
@@ -391,7 +390,7 @@ class Deployment:
     async def connection_of(self, node_id: str) -> Connection:
         """Return the connection to a node, opened with the first call; "" is the only server. Raises ConnectionLost.
 
-        Where the node can't be reached, that is the `state` of the connection, which goes on trying.
+        If the node can't be reached, the connection's `state` tells, and it goes on trying.
         """
         return await self._nodes.connection(node_id) if node_id else self.home
 

@@ -1,27 +1,27 @@
-"""Reading from replicas: which one of a primary is asked, how far it is behind, and when the primary is asked again.
+"""Reading from replicas: the choice of a primary's replica, its lag, and the return to the primary.
 
-A replica is asked while it is in sync: its link to the primary is up, no copy of all keys is under way, and it is at
-most MOST_LAG_S behind. How far that is follows from the offsets in the stream of replication that both tell:
+A replica is used while it is in sync: its link to the primary is up, no full synchronisation is under way, and it is at
+most MOST_LAG_S behind. The lag follows from the replication offsets of both:
 
     second             0      2      4
     primary's offset   100    180    300
     replica's offset                 200
 
-At second 4 the replica has all that the primary had at second 2, so it is 2 s behind at most. A replica that is not in
-sync any more, that was promoted or can't be reached is left for good: the connection goes to another one, else to the
+At second 4 the replica has everything that the primary had at second 2, so it is 2 s behind at most. A replica that is
+not in sync any more, was promoted or can't be reached is left for good: the connection goes to another one, else to the
 primary. A scan notices that another server answers, as after a failover.
 
-A replica holds what its primary held a moment before. So all pages that it gives between two moments are pages of the
-primary between two earlier ones, as long as it follows this primary. To a scan that takes views of the primary (see
-`scan.slot_ledger`) such a page lies between two of them under these conditions:
+A replica holds the data that its primary held a moment before. So all pages from it between two moments are pages of
+the primary between two earlier moments, as long as it follows this primary. For a scan that takes views of the primary
+(see `scan.slot_ledger`) such a page lies between two of them under these conditions:
 
-1. Before the first page the replica has reached the offset in the stream of replication that the primary had after
-   the first view: what the pages tell is of later.
-2. The second view is asked after the last page: what the pages tell is of earlier.
-3. The replica has followed the primary all the time. Afterwards its stream has the primary's id of replication still,
-   and the primary has not begun to send anybody all keys anew: a replica that had left it would have needed that.
+1. Before the first page the replica has reached the replication offset that the primary had after the first view:
+   the pages are of a later state.
+2. The second view is read after the last page: the pages are of an earlier state.
+3. The replica has followed the primary all the time. Afterwards its replication id is still the primary's, and the
+   primary has not begun a full synchronisation: a replica that had left it would have needed one.
 
-Where one of them does not hold, the replica is left, and what was not confirmed is scanned again on another server.
+If one of them fails, the replica is left, and unconfirmed slots are scanned again on another server.
 """
 
 from __future__ import annotations
@@ -50,23 +50,23 @@ from rtui.server.wire.target import Target, address_text
 from rtui.server.wire.ways import Address
 
 MOST_BEHIND_S: Final = 10.0
-"""A replica is waited for so long to reach what its primary had when a scan began."""
+"""The time for a replica to reach the offset that its primary had when a scan began."""
 
 CATCH_UP_EVERY_S: Final = 0.02
-"""How often it is asked meanwhile."""
+"""The interval at which it is asked meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replication:
-    """What a server says in INFO replication; what it does not say is None."""
+    """The fields of INFO replication; missing ones are None."""
 
     is_replica: bool | None = None
     is_linked: bool = False
-    """Whether a replica's link to its primary is up, and no copy of all keys is under way."""
+    """Whether a replica's link to its primary is up, and no full synchronisation is under way."""
     offset: int | None = None
-    """How many bytes of the stream of replication it has written, or taken in."""
+    """The replication offset: bytes written by a primary, or processed by a replica."""
     stream: str | None = None
-    """The id of that stream, which a replica has from its primary."""
+    """The replication id, which a replica has from its primary."""
 
 
 def read_replication(reply: Reply) -> Replication:
@@ -80,13 +80,13 @@ def read_replication(reply: Reply) -> Replication:
 
 
 async def ask_replication(server: CommandRunner) -> Replication:
-    """Ask a server how its replication is; raises ConnectionLost."""
+    """Read the replication state of a server; raises ConnectionLost."""
     (reply,) = await server.run(guard.info("replication"))
     return read_replication(reply)
 
 
 def why_not_in_sync(replica: Replication) -> SafeText | None:
-    """Return why a replica should not be asked by what it says itself, as the end of a sentence; None if it may be."""
+    """Return why a replica should not be used by its own account, as the end of a sentence, or None."""
     if not replica.is_replica:
         return SafeText("is no replica any more")
     if not replica.is_linked:
@@ -96,13 +96,13 @@ def why_not_in_sync(replica: Replication) -> SafeText | None:
 
 @dataclass(frozen=True, slots=True)
 class _Primary:
-    """What a primary says of itself at one moment."""
+    """The state of a primary at one moment."""
 
     view: Reply
     """Its reply to CLUSTER NODES; None outside a cluster."""
     replication: Replication
     full_copies: int | None
-    """How often it has begun to send a replica all keys."""
+    """The number of full synchronisations that it has begun."""
 
 
 class FollowedPrimary:
@@ -114,18 +114,18 @@ class FollowedPrimary:
         connection: Callable[[], Awaitable[Connection]],
         leave: Callable[[SafeText], ConnectionLost],
     ) -> None:
-        """`leave` has another server asked from now on, for a reason that ends a sentence; it returns what to raise."""
+        """`leave` switches to another server, for a reason that ends a sentence; it returns the exception to raise."""
         self.label = label
         """`host:port` of the primary."""
         self._connection, self._leave = connection, leave
         self._before: tuple[str | None, int | None] = None, None
-        """The primary's stream, and its full copies, when the replica had caught up last."""
+        """The primary's replication id and number of full synchronisations when the replica had last caught up."""
 
     @for_purpose(Purpose.SERVER)
     async def caught_up(self, lane: CommandRunner) -> Reply:
-        """Return the primary's view once the replica on this lane has all that the primary had then.
+        """Return the primary's view once the replica on this lane has caught up with it.
 
-        Raises ConnectionLost where the replica is left since it has not, and ServerBusyError without the primary.
+        Raises ConnectionLost if the replica is left because it has not, and ServerBusyError without the primary.
         """
         loop = asyncio.get_running_loop()
         primary, until = await self._ask(), loop.time() + MOST_BEHIND_S
@@ -142,7 +142,7 @@ class FollowedPrimary:
 
     @for_purpose(Purpose.SERVER)
     async def followed(self, lane: CommandRunner) -> Reply:
-        """Return the primary's view now, if the replica has followed it since it had caught up; raises as above."""
+        """Return the primary's current view, if the replica has followed it since it caught up; raises as above."""
         replica = await ask_replication(lane)
         primary = await self._ask()
         self._check(replica, primary)
@@ -151,7 +151,7 @@ class FollowedPrimary:
         return primary.view
 
     def _check(self, replica: Replication, primary: _Primary) -> None:
-        """Leave a replica that does not follow this primary, or of which that can't be told; raises ConnectionLost."""
+        """Leave a replica that does not follow this primary, or may not; raises ConnectionLost."""
         why = why_not_in_sync(replica)
         known = (primary.replication.offset, primary.replication.stream, primary.full_copies, replica.offset)
         if why is None and None in known:
@@ -162,7 +162,7 @@ class FollowedPrimary:
             raise self._leave(why)
 
     async def _ask(self) -> _Primary:
-        """Ask the primary; its offset is that of a moment after its view. Raises ServerBusyError if it can't be had."""
+        """Read the primary's state, its offset after its view. Raises ServerBusyError if unreachable."""
         try:
             connection = await self._connection()
             view = (guard.cluster_nodes(),) if connection.server.cluster_enabled else ()
@@ -175,7 +175,7 @@ class FollowedPrimary:
 
     @for_purpose(Purpose.SERVER)
     async def gone(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Return those of these keys that are nowhere by the primary's account, not just on their way to another node.
+        """Return the keys that the primary does not have either, so that they are not just moving to another node.
 
         Raises ConnectionLost.
         """
@@ -185,31 +185,32 @@ class FollowedPrimary:
 
     @for_purpose(Purpose.SERVER)
     async def without_keys(self, slots: Sequence[int]) -> set[int]:
-        """Return those of these slots of which the primary has no key; raises ConnectionLost."""
+        """Return the slots in which the primary has no key; raises ConnectionLost."""
         return await slots_without_keys(await self._connection(), slots)
 
 
 MOST_LAG_S: Final = 10.0
-"""A replica that is further behind is not asked."""
+"""The greatest lag of a replica that is used."""
 
 MOST_NAMED: Final = 5
-"""So many primaries without a replica are named."""
+"""The most primaries without a replica that are named."""
 
 CHOICE_S: Final = 2.0
-"""So long it is waited for a replica that is in sync before a scan begins; else the primary is asked."""
+"""The time to wait for a replica in sync before a scan begins; else the primary is used."""
 
 CHECK_EVERY_S: Final = 2.0
-"""How often it is asked how far replicas are behind."""
+"""The interval at which the lag of replicas is checked."""
 
 
 class LagWatch:
-    """How far a replica is behind its primary, by what both have told at several moments."""
+    """The lag of a replica behind its primary, from the offsets of both at several moments."""
 
     def __init__(self) -> None:
         self.lag_s: float | None = None
-        """At the last moment, in seconds; the replica may have been a round trip further. None before the first one."""
+        """The lag in seconds at the last moment; the replica may have been a round trip further. None before the first
+        one."""
         self._written: deque[tuple[float, int]] = deque()
-        """Moments and the offset of the primary then, the first being the last that the replica has reached."""
+        """Moments with the primary's offset; the first is the last that the replica has reached."""
 
     def observe(self, primary: int, replica: int, now_s: float) -> float:
         """Learn the offsets of this moment and return the lag; `now_s` is on a monotonic clock."""
@@ -222,14 +223,14 @@ class LagWatch:
 
 
 def no_replica_failure(primaries: Sequence[str], why: str = "") -> ConnectFailure:
-    """Only replicas may be asked, and these primaries have none that can be; `why` is the end of a sentence."""
+    """Return the failure for primaries without a usable replica; `why` is the end of a sentence."""
     named = ", ".join(primaries[:MOST_NAMED]) + (", …" if len(primaries) > MOST_NAMED else "")
     happened = f"No replica of {named} can be asked{f': {why}' if why else ''}."
     return ConnectFailure(FailureKind.NO_REPLICA, happened, "--replicas prefer asks the primary then.")
 
 
 class ReplicaFinder:
-    """Says where the connection to a primary's data goes: to a replica that is in sync, else to the primary."""
+    """Chooses the address of a primary's data: a replica that is in sync, else the primary."""
 
     note = None
 
@@ -238,22 +239,22 @@ class ReplicaFinder:
         places: Callable[[], tuple[Target, Sequence[Target]]],
         on_left: Callable[[SafeText], object] = lambda happened: None,
     ) -> None:
-        """`places` returns the primary and its replicas as they are known now; the primary says what is wanted.
+        """`places` returns the current targets of the primary and its replicas; the primary has the user's choice.
 
         `on_left` is called with a sentence for each replica that is left.
         """
         self.lag = LagWatch()
         self.left: dict[Address, SafeText] = {}
-        """The replicas that are not asked any more, and why, as the end of a sentence."""
+        """The replicas that were left, each with the reason as the end of a sentence."""
         self.asked: Address | None = None
-        """The replica that is asked; None for the primary."""
+        """The replica in use; None for the primary."""
         self._places, self._on_left = places, on_left
         self._is_tried = False
         self._zones: dict[Address, SafeText | None] = {}
-        """The availability zones of those that have answered, as they say."""
+        """The availability zones that servers have reported."""
 
     async def locate(self) -> Target:
-        """Return where the next attempt goes; raises ConnectFailure where there is no replica and has to be one."""
+        """Return the target of the next attempt; raises ConnectFailure if a replica is required and there is none."""
         if self._is_tried and self.asked is not None:
             self.leave(SafeText("can't be reached"))
         self._is_tried = True
@@ -271,14 +272,14 @@ class ReplicaFinder:
         raise no_replica_failure([primary.label], why)
 
     def _distance(self, replica: Target, zone: str | None) -> int:
-        """Return 0 for a replica in our zone, 1 for one of which that is not known, 2 for others."""
+        """Return 0 for a replica in our zone, 1 for an unknown zone, 2 for others."""
         address = replica.host, replica.port
         if zone is None or address not in self._zones:
             return 1
         return 0 if self._zones[address] == zone else 2
 
     def refuses(self, server: ServerIdentity) -> ConnectFailure | None:
-        """Return why the server that has answered is not asked; None where it may be."""
+        """Return why the server is not used, or None."""
         self._is_tried = False
         if self.asked is None:
             primary, _ = self._places()
@@ -292,7 +293,7 @@ class ReplicaFinder:
         return ConnectFailure(FailureKind.FAILOVER, f"{who} {why}.", "Another server is asked.")
 
     def _refuses_zone(self, asked: Address, zone: SafeText | None) -> ConnectFailure | None:
-        """Return that another replica is tried first which may be in our zone, where this one is in another."""
+        """Return a failure if an untried replica may be in our zone, and this one is in another."""
         is_known = asked in self._zones
         self._zones[asked] = zone
         primary, replicas = self._places()
@@ -303,7 +304,7 @@ class ReplicaFinder:
         return ConnectFailure(FailureKind.FAILOVER, happened, "Another replica is tried.")
 
     def leave(self, why: SafeText) -> None:
-        """Do not ask this replica any more."""
+        """Stop using this replica."""
         if self.asked is not None:
             who = address_text(*self.asked)
             self.left[self.asked] = why
@@ -311,7 +312,7 @@ class ReplicaFinder:
             self._on_left(SafeText(f"The replica {who} {why}: it is not asked any more."))
 
     def judge(self, replica: Replication, primary: Replication | None, now_s: float) -> SafeText | None:
-        """Return why the replica should not be asked any more by what it and its primary say; None if it may be."""
+        """Return why the replica should not be used any more by its and its primary's account, or None."""
         why = why_not_in_sync(replica)
         if why is not None or primary is None or primary.offset is None or replica.offset is None:
             return why
@@ -319,12 +320,12 @@ class ReplicaFinder:
         return SafeText(f"is {round(lag_s)} s behind its primary") if lag_s > MOST_LAG_S else None
 
     async def close(self) -> None:
-        """End nothing: it asks nobody."""
+        """Do nothing: there is nothing to close."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedReplica:
-    """A connection for scans that goes to a replica, or where that was left to the primary, and that primary."""
+    """A connection for scans to a replica, or, once that was left, to the primary; and that primary."""
 
     connection: Connection
     finder: ReplicaFinder
@@ -341,14 +342,16 @@ class ReplicaConnections:
         connection_of: Callable[[str], Awaitable[Connection]],
         notes: dict[SafeText, None],
     ) -> None:
-        """`places` returns a primary and its replicas by the primary's id, `connection_of` a connection to it.
+        """`places` returns the targets of a primary and its replicas by the primary's id, `connection_of` its
+        connection.
 
-        `connect` makes a connection that goes where the finder says; `notes` get which replicas were left, and why.
+        `connect` makes a connection whose addresses the finder chooses; `notes` get the replicas that were left, with
+        reasons.
         """
         self._asked: dict[str, AskedReplica] = {}
         """By the ids of the primaries."""
         self._used: set[str] = set()
-        """Primaries whose connection somebody has."""
+        """Primaries whose connection is in use."""
         self._given_up: set[str] = set()
         """Primaries whose replicas were not in sync in time."""
         self._places, self._connect, self._connection_of, self._notes = places, connect, connection_of, notes
@@ -356,21 +359,21 @@ class ReplicaConnections:
         self._closing = BackgroundTasks()
 
     def is_asked(self, primary_id: str) -> bool:
-        """Whether it is a replica of this primary that is asked."""
+        """Whether a replica of this primary is in use."""
         return primary_id in self._asked and self._asked[primary_id].finder.asked is not None
 
     def connection(self, primary_id: str) -> Connection | None:
-        """Return the connection for scans of this primary, if there is one."""
+        """Return the connection for scans of this primary, or None."""
         return self._asked[primary_id].connection if primary_id in self._asked else None
 
     def lag_s(self, primary_id: str) -> float | None:
-        """How far the replica that is asked is behind; None for the primary, and where that is not known."""
+        """Return the lag of the replica in use; None for the primary, and if it is unknown."""
         return self._asked[primary_id].finder.lag.lag_s if self.is_asked(primary_id) else None
 
     async def asked(self, primary_id: str) -> AskedReplica | None:
-        """Return what to ask in place of a primary: a replica that has caught up with it; None to ask the primary.
+        """Return the replica to use in place of a primary, once it has caught up; None to use the primary.
 
-        Where only replicas are wanted, the connection goes on trying to find one.
+        If only replicas are allowed, the connection goes on trying to find one.
         """
         primary, replicas = self._places(primary_id)
         is_needed = primary.replicas == "only"
@@ -408,7 +411,7 @@ class ReplicaConnections:
         return found
 
     async def _in_sync(self, found: AskedReplica) -> None:
-        """Wait until a replica has caught up with its primary, or the primary is asked, since none can be.
+        """Wait until a replica has caught up with its primary, or the primary is used instead.
 
         Raises ConnectionLost once the connection is closed.
         """
@@ -426,9 +429,9 @@ class ReplicaConnections:
                 return
 
     def _leave(self, primary_id: str, why: SafeText) -> ConnectionLost:
-        """Ask another server in place of a replica from now on; return the error that says so.
+        """Switch from a replica to another server; return the exception that says so.
 
-        A primary that was still a replica when it was connected to is asked again what it is.
+        The role of a primary that was a replica when connected is read again.
         """
         found = self._asked.get(primary_id)
         if found is not None:
@@ -463,7 +466,7 @@ class ReplicaConnections:
         self._note(failure.happened)
 
     def forget(self, primary_id: str) -> None:
-        """Close the connection in place of a primary in the background; another one is made when it is wanted."""
+        """Close the connection in place of a primary in the background; another one is made on demand."""
         found = self._asked.pop(primary_id, None)
         self._used.discard(primary_id)
         if found is not None:

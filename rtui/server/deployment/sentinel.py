@@ -1,13 +1,13 @@
-"""Asks Sentinels where the primary of a service is, before each connection to it.
+"""Asks Sentinels for the primary of a service, before each connection to it.
 
-All are asked at once, so that one that hangs holds nobody up. redis-py's `Sentinel` chooses whom to believe: the first
-of those that have answered that takes the primary for alive. When a connection is lost over a failover, the next
-attempt asks again and reaches the new primary: those who demote a server end its connections. `said` has what each
-says; where they disagree, a note tells.
+All are asked at once, so that a hanging one delays nobody. redis-py's `Sentinel` chooses the answer: the first one by a
+Sentinel that considers the primary alive. When a connection is lost over a failover, the next attempt asks again and
+reaches the new primary: a demoted server closes its connections. `said` has the answer of each; if they disagree, a
+note tells.
 
-The connections of redis-py are replaced by `GuardedConnection`, a lane with our own handshake: the socket takes the
-same way as all others, the guard builds each command and refuses what is not on the closed list, and each is in the
-command log. redis-py itself opens nothing and packs nothing.
+The connections of redis-py are replaced by `GuardedConnection`, a lane with our own handshake: the socket uses the same
+SSH hosts and proxies as all others, the guard builds each command and refuses any that is not on the closed list, and
+each is in the command log. redis-py itself opens nothing and packs nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from rtui.server.wire.target import MAX_PORT, Sentinels, Target, address_text
 
 
 class GuardedConnection(RedisConnection):
-    """A connection of redis-py's that is a lane; raises redis-py's errors, whose causes are ours."""
+    """A connection of redis-py that is a lane; raises redis-py's errors, whose causes are ours."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ class GuardedConnection(RedisConnection):
         logins: Logins | None = None,
         **options: Any,
     ) -> None:
-        """`target` says how to connect, `host` and `port` where to; `options` are what redis-py passes on.
+        """`target` has the options, `host` and `port` the address; `options` come from redis-py.
 
-        `logins` makes passwords that expire.
+        `logins` provides expiring passwords.
         """
         super().__init__(
             host=host,
@@ -76,7 +76,7 @@ class GuardedConnection(RedisConnection):
         return self._lane is not None and self._lane.is_open
 
     async def _connect(self) -> None:
-        """Open a lane and make it ready."""
+        """Open a lane and run its handshake."""
         try:
             self._lane = await open_control_lane(self._target, self._log, self._logins)
         except (ConnectFailure, ConnectionLost) as failed:
@@ -86,7 +86,7 @@ class GuardedConnection(RedisConnection):
         """Do nothing more: the lane is ready."""
 
     async def disconnect(self, *_: object, **__: object) -> None:
-        """Close the lane; replies that are owed are lost."""
+        """Close the lane; outstanding replies are lost."""
         self._close()
 
     def _close(self) -> None:
@@ -96,12 +96,12 @@ class GuardedConnection(RedisConnection):
             lane.close()
 
     def pack_command(self, *args: Any) -> Any:
-        """Have the guard build a command; raises GuardError for one that is not on the closed list."""
+        """Build a command by the guard; raises GuardError if it is not on the closed list."""
         words = [arg.encode() if isinstance(arg, str) else b"%d" % arg if isinstance(arg, int) else arg for arg in args]
         return [build_command(*words[0].split(b" "), *words[1:])]
 
     async def send_packed_command(self, command: Any, check_health: bool = True) -> None:
-        """Send what `pack_command` has built."""
+        """Send commands from `pack_command`."""
         if not self.is_connected:
             await self.connect_check_health(check_health=False)
         assert self._lane is not None  # noqa: S101 - it has just been opened
@@ -109,7 +109,7 @@ class GuardedConnection(RedisConnection):
             self._owed += [self._lane.run(one) for one in command]
 
     async def read_response(self, *_: object, **__: object) -> Reply:
-        """Wait for the reply to the oldest command that is not answered."""
+        """Wait for the reply to the oldest outstanding command."""
         if not self._owed:
             raise RedisConnectionError("no reply is owed")
         try:
@@ -125,12 +125,12 @@ class GuardedConnection(RedisConnection):
         return reply
 
     async def can_read(self) -> bool:
-        """Whether a reply lies there that nobody waits for: a lane takes none."""
+        """Return False: a lane accepts no unexpected replies."""
         return False
 
 
 ANSWER_TIMEOUT_S: Final = 1.0
-"""How long a Sentinel may take to say how its service is: samples wait for it."""
+"""The time for a Sentinel's answer about its service: samples wait for it."""
 
 NO_ANSWER: Final = SafeText(f"no answer within {ANSWER_TIMEOUT_S:g} s")
 
@@ -141,14 +141,14 @@ class PrimaryFinder:
     """Finds the primary of a service; `close` it at the end."""
 
     def __init__(self, target: Target, sentinels: Sentinels, log: CommandLog) -> None:
-        """`target` says how to connect to the primary."""
+        """`target` has the options for the primary."""
         self.said: Mapping[SafeText, SafeText] = {}
-        """What each Sentinel said last: an address, or why there is none."""
+        """The last answer of each Sentinel: an address, or the reason for none."""
         self._named: Mapping[SafeText, SafeText] = {}
-        """The addresses among them."""
+        """The addresses among the answers."""
         self._target, self._sentinels = target, sentinels
         self._found = target
-        """Where the primary was said to be last."""
+        """The target of the last reported primary."""
         way = Target(user=sentinels.user, password=sentinels.password, tls=sentinels.tls, way=target.way)
         options: dict[str, Any] = {"target": way, "log": log, "purpose": Purpose.SERVER}
         self._clients = {
@@ -163,14 +163,14 @@ class PrimaryFinder:
 
     @property
     def note(self) -> SafeText | None:
-        """Which Sentinel says what, where they name different primaries; None where they don't."""
+        """The answers of the Sentinels if they name different primaries, else None."""
         if len(set(self._named.values())) < 2:
             return None
         said = (f"{who} says {address}" for who, address in self._named.items())
         return SafeText(f"The Sentinels disagree: {'; '.join(said)}")
 
     async def locate(self) -> Target:
-        """Ask where the primary is now; raises ConnectFailure, and TargetError for what is wrong with any Sentinel."""
+        """Ask for the current primary; raises ConnectFailure, and TargetError for unusable options of the Sentinels."""
         service = self._sentinels.service
         answers = await self._answers()
         for answer in answers.values():
@@ -197,9 +197,9 @@ class PrimaryFinder:
         ) from (found if isinstance(found, BaseException) else None)
 
     async def _answers(self) -> dict[SafeText, object]:
-        """Ask all Sentinels for the address; return what each says, or why it does not: a BaseException.
+        """Ask all Sentinels for the address; return each one's answer, or a BaseException.
 
-        Once one has told the address, each of the others has ANSWER_TIMEOUT_S.
+        Once one has named the address, each of the others has ANSWER_TIMEOUT_S.
         """
         asking = {who: asyncio.create_task(self._ask(client)) for who, client in self._clients.items()}
         pending = set(asking.values())
@@ -217,7 +217,7 @@ class PrimaryFinder:
         return dict(zip(asking, answers, strict=True))
 
     async def _remedy(self, answers: Mapping[SafeText, object]) -> str:
-        """Return what to try where no Sentinel names a primary: it depends on what they have answered instead."""
+        """Return a remedy if no Sentinel names a primary, depending on their answers."""
         failures = [failure for failure in map(_failure_of, answers.values()) if failure is not None]
         kinds = {failure.kind for failure in failures}
         if kinds & {FailureKind.NOAUTH, FailureKind.WRONGPASS, FailureKind.NOPERM}:
@@ -242,7 +242,7 @@ class PrimaryFinder:
         return ", ".join(display_text(name, limit=MAX_TEXT) for name in names[:MOST_SERVICES]) + more
 
     async def views(self) -> tuple[SentinelView, ...]:
-        """Ask each Sentinel how the service is, and return what they say in their order; raises nothing."""
+        """Ask each Sentinel about the service, and return their views in order; raises nothing."""
         return tuple(await asyncio.gather(*(self._view(who, client) for who, client in self._clients.items())))
 
     async def _view(self, who: SafeText, client: Redis) -> SentinelView:
@@ -281,7 +281,7 @@ class PrimaryFinder:
 
 
 async def _services_of(client: Redis) -> dict[str, Any]:
-    """Return what a Sentinel says of its services, by their names; raises TimeoutError and what `Redis` raises."""
+    """Return a Sentinel's services by name; raises TimeoutError, and redis-py's errors."""
     async with asyncio.timeout(ANSWER_TIMEOUT_S):
         return await cast("Awaitable[dict[str, Any]]", client.execute_command("SENTINEL MASTERS"))
 
@@ -295,13 +295,13 @@ def _is_told(answer: object) -> bool:
 
 
 def _failure_of(answer: object) -> ConnectFailure | None:
-    """Return why a Sentinel could not be asked, of which redis-py's errors are made; None for any other answer."""
+    """Return the failure to reach a Sentinel, which redis-py wraps in its errors; None for any other answer."""
     cause = _cause(answer)
     return cause if isinstance(cause, ConnectFailure) else None
 
 
 def _cause(answer: object) -> object:
-    """Return what redis-py's error comes of; any other answer as it is."""
+    """Return the original cause of redis-py's error; any other answer unchanged."""
     while isinstance(answer, RedisError):
         answer = answer.__cause__
     return answer
@@ -312,7 +312,7 @@ def _number(value: object) -> int | None:
 
 
 def _as_text(answer: object) -> SafeText:
-    """Return what a Sentinel said in a few words, without a full stop."""
+    """Return the answer of a Sentinel in a few words, without a full stop."""
     if (failure := _failure_of(answer)) is not None:
         return SafeText(failure.happened.rstrip("."))
     match answer:

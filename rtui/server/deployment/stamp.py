@@ -1,4 +1,4 @@
-"""Whether what was read from a server still holds: another run of it may answer now, or another server."""
+"""Whether data read from a server still holds: it may have restarted, or another server may answer now."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.identity import ServerIdentity
 
 LEAST_CHANGE: Final = 10
-"""A database that has gained or lost fewer keys than this has not become another one."""
+"""A database that has gained or lost fewer keys than this counts as the same."""
 
 UPTIME_SLACK_S: Final = 2.0
-"""Servers count their uptime in whole seconds, from a moment that they have rounded as well."""
+"""Servers count their uptime in whole seconds, from a start time that is rounded as well."""
 
 
 class Outdated(Enum):
-    """Why data does not hold any more, each as a sentence without a full stop."""
+    """The reasons why data does not hold any more, each as a sentence without a full stop."""
 
     RESTARTED = "The server was restarted"
     REPLACED = "Another server answers now"
@@ -29,19 +29,19 @@ class Outdated(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ServerStamp:
-    """When something was read, and from which run of the server."""
+    """The time and the run of the server when data was read."""
 
     at_s: float
     """Seconds since the epoch."""
     run_id: str | None
-    """None where it is not known."""
+    """None if it is unknown."""
     generation: int
-    """How often the connection had been made."""
+    """The generation of the connection."""
 
     def outdated(self, server: ServerIdentity, generation: int, now_s: float) -> Outdated | None:
-        """Return why the stamped data may be outdated: another run of the server, or another server, answers now.
+        """Return why the stamped data may be outdated: the server has restarted, or another one answers now.
 
-        It was restarted if it has run for less time than has passed since; where that is not known, it may have been.
+        It has restarted if its uptime is less than the time since; if that is unknown, it may have.
         """
         run_id, uptime_s = server.run_id, server.uptime_s
         if generation == self.generation or (run_id is not None and run_id == self.run_id):
@@ -54,14 +54,14 @@ class ServerStamp:
 
 
 def stamp_now(connection: Connection, now_s: float) -> ServerStamp:
-    """Stamp what is read from a server at this moment."""
+    """Return a stamp for data read at this moment."""
     return ServerStamp(now_s, connection.server.run_id, connection.generation)
 
 
 def outdated_by_size(listed: int, then: int | None, now: int | None) -> Outdated | None:
-    """Return why `listed` keys can't be all any more, by the size of the database when they had been counted and now.
+    """Return why `listed` keys can't be complete any more, by the sizes of the database at the count and now.
 
-    Both sizes are the server's own and include keys that have expired and still lie there: only their change counts.
+    Both sizes are the server's own and include expired keys that are not deleted yet: only their change counts.
     """
     if then is None or now is None:
         return None

@@ -1,19 +1,17 @@
-"""What a cluster is made of: shards with their nodes and slots, as one of its nodes tells, and what has changed since.
+"""The topology of a cluster: shards with their nodes and slots, as one of its nodes reports them, and its changes.
 
 `read_topology` reads CLUSTER NODES, a line a node:
 
     <id> <host:port@bus,name> <flags> <primary's id or -> <ping> <pong> <epoch> <link> <slots…>
 
-Slots are `0-5460`, `7000`, or `[5461->-<id>]` and `[5461-<-<id>]` for one that this node is just handing over or taking
-in; only the node that answers tells the last two. CLUSTER SLOTS says beside it how each node wants to be reached: by an
-address, by a name, or, with `cluster-preferred-endpoint-type unknown-endpoint`, by null: at the host that was asked, at
-the port of the reply. What is no such line is left out, so that a reply that was tampered with costs its own lines and
-no more.
+Slots are `0-5460`, `7000`, or `[5461->-<id>]` and `[5461-<-<id>]` for a slot that this node is migrating or importing;
+only the answering node reports the last two. CLUSTER SLOTS adds the preferred endpoint of each node: an address, a
+name, or, with `cluster-preferred-endpoint-type unknown-endpoint`, null: the host that was asked, with the port of the
+reply. Other lines are ignored, so that a reply that was tampered with costs its own lines and no more.
 
-`ClusterWatch` asks the seeds, and all nodes that are known, in random order, until one answers that all slots are
-served; the one that has just failed comes last. While slots are not served, MOST_ASKED nodes are asked at most, and the
-one that knows of most slots is believed: of 1,000 nodes not each is asked. Some connections stay open for the next
-time.
+`ClusterWatch` asks the seeds, and all known nodes, in random order, until one reports that all slots are served; the
+node that has just failed comes last. While slots are not served, MOST_ASKED nodes are asked at most, and the one that
+knows most slots is believed: of 1,000 nodes not each is asked. Some connections stay open for the next time.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ from rtui.server.wire.target import DEFAULT_HOST, MAX_PORT, Target, address_text
 from rtui.server.wire.ways import Address
 
 SlotRanges = tuple[tuple[int, int], ...]
-"""First and last slot of each range, in order, without gaps that could be closed."""
+"""First and last slot of each range, in order, adjacent ranges joined."""
 
 _ID: Final = re.compile(rb"[0-9a-f]{40}\Z")
 _LINE: Final = re.compile(
@@ -54,7 +52,7 @@ _DOWN: Final = frozenset({b"fail", b"noaddr", b"handshake"})
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of a cluster, and where it is reached by the cluster's own account."""
+    """A node of a cluster, with the address that the cluster announces."""
 
     id: str
     host: str
@@ -62,15 +60,15 @@ class Node:
     port: int
     is_replica: bool = False
     primary_id: str | None = None
-    """Of a replica."""
+    """The id of a replica's primary."""
     is_down: bool = False
-    """Whether the cluster has given it up, or can't reach it yet."""
+    """Whether the cluster has marked it as failed, or can't reach it yet."""
     is_suspect: bool = False
-    """Whether the node that was asked has not heard of it for a while."""
+    """Whether the answering node has not heard from it for a while."""
 
     @property
     def label(self) -> SafeText:
-        """`host:port`, as the user knows a target."""
+        """`host:port`, as in a target."""
         return address_text(self.host, self.port)
 
 
@@ -84,19 +82,19 @@ class Shard:
 
     @property
     def slot_count(self) -> int:
-        """How many slots it has."""
+        """The number of its slots."""
         return sum(last - first + 1 for first, last in self.slots)
 
 
 @dataclass(frozen=True, slots=True)
 class SlotMove:
-    """A slot that is being handed over: its keys are on both nodes until that is done."""
+    """A slot that is being moved: its keys are on both nodes until that is done."""
 
     slot: int
     source: str
-    """The id of the node that has it still."""
+    """The id of the migrating node."""
     destination: str
-    """The id of the node that takes it in."""
+    """The id of the importing node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +102,11 @@ class Topology:
     """A cluster as one node saw it."""
 
     shards: tuple[Shard, ...] = ()
-    """In the order of their first slots; those without slots last."""
+    """In the order of their first slots; shards without slots last."""
     moves: tuple[SlotMove, ...] = ()
-    """Known of the node that was asked only."""
+    """The slots that the answering node is moving."""
     owners: Mapping[int, str] = field(default_factory=dict, repr=False, compare=False)
-    """The id of each slot's primary; a slot that nobody serves is not in it."""
+    """The id of each slot's primary; unserved slots are absent."""
 
     @property
     def nodes(self) -> Iterator[Node]:
@@ -119,7 +117,7 @@ class Topology:
 
     @property
     def given_up(self) -> frozenset[str]:
-        """The ids of the primaries that the cluster has given up, with all of their replicas."""
+        """The ids of the primaries that are down with all of their replicas."""
         return frozenset(
             shard.primary.id
             for shard in self.shards
@@ -132,7 +130,7 @@ class Topology:
         return slot_ranges(slot for slot in range(SLOTS) if slot not in self.owners)
 
     def shard_of(self, node_id: str) -> Shard | None:
-        """Return the shard that a node belongs to, None for a node that is not in the cluster any more."""
+        """Return the shard that a node belongs to, None if the node has left the cluster."""
         for shard in self.shards:
             if node_id == shard.primary.id or any(node_id == one.id for one in shard.replicas):
                 return shard
@@ -141,24 +139,24 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class TopologyChange:
-    """What is different between two looks at a cluster."""
+    """The differences between two topologies of a cluster."""
 
     moved: Mapping[int, tuple[str | None, str | None]] = field(default_factory=dict)
-    """Slots that another primary serves now: the ids of the one before and of the one now; None for nobody."""
+    """Slots with another primary: the ids of the old and the new one; None for no primary."""
     came: tuple[Node, ...] = ()
     went: tuple[Node, ...] = ()
     promoted: tuple[Node, ...] = ()
-    """Replicas that are primaries now."""
+    """Replicas that have become primaries."""
 
     def __bool__(self) -> bool:
         return bool(self.moved or self.came or self.went or self.promoted)
 
 
 def read_topology(nodes: Reply, slots: Reply = None, *, asked: Target | None = None) -> Topology | None:
-    """Read the replies to CLUSTER NODES and, where it was asked, CLUSTER SLOTS; None where the first is something else.
+    """Read the replies to CLUSTER NODES and, optionally, CLUSTER SLOTS; None if the first is anything else.
 
-    `asked` is where the node was reached that answered: its host is that of null endpoints, and of the node itself
-    where it does not know its own address. Asked by a unix socket there is no such host, and addresses take its place.
+    `asked` is the target of the answering node: its host replaces null endpoints, and the unknown address of the node
+    itself. For a unix socket there is no such host, and the announced addresses are used.
     """
     if not isinstance(nodes, bytes):
         return None
@@ -192,7 +190,7 @@ def read_topology(nodes: Reply, slots: Reply = None, *, asked: Target | None = N
 
 
 def own_node_id(nodes: Reply) -> str | None:
-    """Return the id of the node that has answered CLUSTER NODES; None where it does not say."""
+    """Return the id of the node that answered CLUSTER NODES, or None."""
     own = own_line(nodes) if isinstance(nodes, bytes) else None
     return own[0].decode() if own is not None and _ID.match(own[0]) else None
 
@@ -208,7 +206,7 @@ def slot_ranges(slots: Iterator[int]) -> SlotRanges:
 
 
 def topology_change(before: Topology, after: Topology) -> TopologyChange:
-    """Return what is different in a later look at the same cluster."""
+    """Return the differences in a later topology of the same cluster."""
     moved: dict[int, tuple[str | None, str | None]] = {}
     if before.owners != after.owners:
         was, now = before.owners.get, after.owners.get
@@ -225,7 +223,7 @@ def topology_change(before: Topology, after: Topology) -> TopologyChange:
 
 
 def _node(line: re.Match[bytes]) -> Node:
-    """Read a line; the host is empty where it is not known."""
+    """Read a line; the host is empty if it is unknown."""
     flags, primary_id = line[4].split(b","), line[5]
     is_replica = b"slave" in flags
     return Node(
@@ -240,7 +238,10 @@ def _node(line: re.Match[bytes]) -> Node:
 
 
 def _reached(nodes: Iterable[Node], slots: Reply, own_id: str | None, asked: Target | None) -> dict[str, Node]:
-    """Return nodes where they want to be reached, by a reply to CLUSTER SLOTS and where the node of it was asked."""
+    """Return the nodes with the addresses at which they want to be reached.
+
+    `slots` is a reply to CLUSTER SLOTS, `asked` the target of the answering node.
+    """
     asked_host = "" if asked is None or asked.socket_path is not None else asked.host
     endpoints = dict(_endpoints(slots))
     # A server has one way to tell endpoints: nodes without slots, which are not in the reply, have none there either.
@@ -264,7 +265,7 @@ def _reached(nodes: Iterable[Node], slots: Reply, own_id: str | None, asked: Tar
 
 
 def _endpoints(reply: Reply) -> Iterator[tuple[str, tuple[bytes | None, int]]]:
-    """Yield the id, host (`?`: not known; null or empty: that of the server that was asked) and port of each node."""
+    """Yield id, host and port of each node; the host is `?` if unknown, null or empty for the host that was asked."""
     for shard in reply if isinstance(reply, list) else ():
         for node in shard[2:] if isinstance(shard, list) else ():
             match node:
@@ -279,26 +280,26 @@ def _moves(node_id: str, fields: list[bytes]) -> Iterator[SlotMove]:
 
 
 MOST_ASKED: Final = 3
-"""Nodes that answer and are asked at most while slots are not served, and connections that stay open."""
+"""The most answering nodes that are asked while slots are not served, and the connections that stay open."""
 
 
 class ClusterWatch:
-    """A cluster as it was when it was last looked at; `look` looks again, `close` ends it."""
+    """A cluster as it was last seen; `look` updates it, `close` ends it."""
 
     def __init__(self, seeds: Sequence[Target], log: CommandLog, *, logins: Logins | None = None) -> None:
-        """`seeds` are nodes of one cluster, and the way to the first one is that to all nodes.
+        """`seeds` are nodes of one cluster, and the first one's options hold for all nodes.
 
-        `logins` makes the passwords where those expire; it is closed with the watch.
+        `logins` provides expiring passwords; it is closed with the watch.
         """
         self.topology = Topology()
         self._seeds = seeds
         self._log, self._logins = log, logins
         self._lanes: dict[Target, Lane] = {}
-        """Open connections, by where they lead; some may have ended since."""
+        """Open connections by target; some may have ended since."""
         self._lock = asyncio.Lock()
 
     async def look(self, failed: Address | None = None) -> TopologyChange:
-        """Ask what the cluster is made of now, `failed` last; raises ConnectFailure when no node answers."""
+        """Read the topology, asking `failed` last; raises ConnectFailure if no node answers."""
         async with self._lock:
             best, last, answered = None, None, 0
             for target in self._candidates(failed):
@@ -318,7 +319,7 @@ class ClusterWatch:
             return topology_change(before, best)
 
     def _candidates(self, failed: Address | None) -> list[Target]:
-        """Return whom to ask, the first one first."""
+        """Return the nodes to ask, in order."""
         self._lanes = {target: lane for target, lane in self._lanes.items() if lane.is_open}
         known = [self.target_of(node) for node in self.topology.nodes if not node.is_down]
         new_random("topology").shuffle(known)
@@ -351,7 +352,7 @@ class ClusterWatch:
         return ConnectFailure(FailureKind.CLUSTER, f"{target.label}: {display_text(happened)}", remedy)
 
     def target_of(self, node: Node) -> Target:
-        """How to connect to a node: like to the seeds."""
+        """Return the target of a node, with the options of the seeds."""
         return replace(self._seeds[0], host=node.host, port=node.port, socket_path=None, seeds=())
 
     async def close(self) -> None:

@@ -1,1 +1,1 @@
-"""Facts and previews: what is asked about the rows on screen and about the key under the cursor."""
+"""Facts and previews: of the rows on screen and of the key under the cursor."""

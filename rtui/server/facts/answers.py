@@ -1,7 +1,7 @@
-"""Reads the replies to commands about a key as facts: the one place that knows the range of each reply.
+"""Reads the replies to commands about a key as facts: the only place that knows the range of each reply.
 
-A reply outside its range is no fact, whatever its type: a server, a proxy or a module at fault costs that one fact
-and nothing else.
+A reply outside its range is not a fact, whatever its type: a fault of a server, a proxy or a module costs that fact and
+nothing else.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from rtui.server.wire.replies import Reply, ServerError
 MAX_INTEGER: Final = (1 << 63) - 1
 
 MAX_NAME_BYTES: Final = 64
-"""No type and no encoding has a longer name."""
+"""The longest name of a type or an encoding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The replies that a command may have: a name, or a number from `low` to `high`."""
+    """The valid replies to a command: a name, or a number from `low` to `high`."""
 
     is_name: bool = False
     low: int = 0
     high: int = MAX_INTEGER
     gone: int | bytes | None = None
-    """The reply for a key that does not exist, where that is a value."""
+    """The reply for a key that does not exist, if that is a value."""
     nil_is_gone: bool = False
     """Whether the reply for a key that does not exist is nil."""
 
     def fits(self, reply: Reply) -> bool:
-        """Whether a reply is a fact."""
+        """Whether a reply is valid."""
         if self.is_name:
             return type(reply) is bytes and reply != self.gone and 0 < len(reply) <= MAX_NAME_BYTES
         return type(reply) is int and self.low <= reply <= self.high
 
     def means_gone(self, reply: Reply) -> bool:
-        """Whether a reply that is no error means that there is no such key."""
+        """Whether a reply, other than an error, means that there is no such key."""
         return self.nil_is_gone if reply is None else self.gone is not None and reply == self.gone
 
     def all_fit(self, replies: Sequence[Reply]) -> bool:
-        """Whether each of many replies is a fact, without a Python call for each."""
+        """Whether each of many replies is valid, without a Python call for each."""
         if set(map(type, replies)) != {bytes if self.is_name else int}:
             return False
         if self.is_name:
@@ -66,7 +66,7 @@ _EXPECTED: Final[dict[str, Expected]] = {
 
 
 def expected(command: str) -> Expected:
-    """Return what a command about a key may be answered, by its name; a length unless it is another known one."""
+    """Return the valid replies to a command about a key, by its name; a length for commands without an entry."""
     return _EXPECTED.get(command, NUMBER)
 
 
@@ -75,7 +75,7 @@ class KeyAnswers:
     """The replies about one key, by command."""
 
     capabilities: Capabilities
-    """Why commands without a reply were not sent."""
+    """The verdicts on commands, for those that were not sent."""
     replies: dict[str, Reply]
 
     @property
@@ -95,15 +95,15 @@ class KeyAnswers:
         return NO_TTL if left == NO_EXPIRY else left
 
     def name(self, command: str) -> bytes | Unknown:
-        """Return the reply to a command whose replies are names."""
+        """Return the reply to a command that replies with a name."""
         return cast("bytes | Unknown", self._fact(command, ""))
 
     def number(self, command: str, why_not_sent: str = "") -> int | Unknown:
-        """Return the reply to a command whose replies are numbers."""
+        """Return the reply to a command that replies with a number."""
         return cast("int | Unknown", self._fact(command, why_not_sent))
 
     def _fact(self, command: str, why_not_sent: str) -> bytes | int | Unknown:
-        """Return a reply that is in the range of its command, or why there is none; the range decides its type."""
+        """Return a reply within the range of its command, else Unknown with the reason; the range decides its type."""
         if command not in self.replies:
             if self.capabilities.allows(command):
                 return Unknown(Reason.NOT_ASKED, why_not_sent)
@@ -120,7 +120,7 @@ class KeyAnswers:
 
 
 def _not_fitting(command: str, reply: Reply, what: str) -> Unknown:
-    """Return that a reply can't be, with what the server says where that is a number."""
+    """Return Unknown for an invalid reply, with the number if it is one."""
     if isinstance(reply, int):
         return Unknown(Reason.IMPOSSIBLE, f"the server says {reply}")
     return Unknown(Reason.FAILED, f"the answer to {command} is no {what} that it could be")

@@ -1,11 +1,11 @@
-"""The first answers about a key: how it is used, its type, time to live and encoding, and of a known key more.
+"""The first replies about a key: idle time or frequency, type, TTL and encoding, and of a known key more.
 
-Idle time or frequency is read before everything else in the same write, since whatever reads the key may change it.
+Idle time or frequency is read before everything else in the same write, since any read of the key may change it.
 
-Without a row the type takes one round trip, what depends on it a second one, and the value a third, of 0.2 s each over
-a slow link. A row of the tree mostly knows type and memory. So memory and length are asked together with the type, and
-the first page of the value right behind them, if it is small. Its replies are taken only where the facts, once they are
-there, ask for the very same commands; where the key has become another one meanwhile, the others are sent then.
+Without a row the type takes one round trip, facts that depend on it a second one, and the value a third, of 0.2 s each
+over a slow link. A row of the tree mostly knows type and memory. So memory and length are asked together with the type,
+and the first page of the value right behind them, if it is small. Its replies are used only if the facts, once they
+have arrived, lead to the very same commands; if the key was replaced meanwhile, the right ones are sent then.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from rtui.server.wire.own_reads import COUNTER_NOTE, IDLE_NOTE, UNKNOWN_USE, Own
 from rtui.server.wire.replies import Reply, ServerError
 
 TYPE_HOLDS_S: Final = 600.0
-"""A type that was asked longer ago is asked again before anything else: the name may be another key's by now."""
+"""The age in seconds from which a type is read again before anything else: the name may be another key's by now."""
 
 SIZE_HOLDS_S: Final = 60.0
-"""Likewise a size."""
+"""The age from which a size is not relied on."""
 
 MAX_AHEAD_BYTES: Final = 16 * 1024
-"""Most memory of a collection whose page is asked for before the cursor has rested for a round trip."""
+"""The largest collection whose page is read before the cursor has rested for a round trip."""
 
 
 def _string(key: bytes, row: RowFacts) -> Command:
@@ -67,7 +67,7 @@ def _evidence(row: RowFacts) -> CollectionEvidence:
 
 
 _MEASURED: Final = frozenset((b"listpack", b"ziplist", b"intset", b"listpackex"))
-"""Encodings of one block of memory, whose size is not estimated from a few elements."""
+"""Encodings in one block of memory, whose size is exact, not estimated from a few elements."""
 
 FIRST_PAGES: Final[Mapping[bytes, Callable[[bytes, RowFacts], Command | None]]] = {
     types.STRING.name: _string,
@@ -76,13 +76,13 @@ FIRST_PAGES: Final[Mapping[bytes, Callable[[bytes, RowFacts], Command | None]]] 
     types.SET.name: _set,
     types.HASH.name: _hash,
 }
-"""What the readers in `preview` ask first for a page of a small value, by type."""
+"""The first command of the readers in `preview` for a page of a small value, by type."""
 
 assert MAX_AHEAD_BYTES <= COMPACT_BYTES  # noqa: S101 - else the guard would refuse what is asked
 
 
 class KnownKey:
-    """The row of one key, and the first page of its value once `ask_page` has sent for it."""
+    """The row of one key, and the first page of its value once `ask_page` has requested it."""
 
     def __init__(self, row: RowFacts, now_s: float) -> None:
         """`now_s` is in seconds since the epoch."""
@@ -93,11 +93,11 @@ class KnownKey:
 
     @property
     def type(self) -> bytes | None:
-        """The type that the key has, unless it has become another one; None where that was asked too long ago."""
+        """The last known type of the key; None if it is too old."""
         return self._row.type if isinstance(self._row.type, bytes) and self._age_s <= TYPE_HOLDS_S else None
 
     def ask_page(self, querier: Querier) -> None:
-        """Send for the first page and go on without waiting; nothing is sent where the value may be large."""
+        """Request the first page without waiting for it; sends nothing if the value may be large."""
         row, key_type = self._row, self.type
         server = querier.connection.server
         is_exact = row.encoding in _MEASURED or counts_sizes(server.product, server.version)
@@ -113,7 +113,7 @@ class KnownKey:
             self._replies.add_done_callback(forget_failure)
 
     async def replies(self, commands: Sequence[Command]) -> list[Reply] | None:
-        """Return the replies if just these commands were sent ahead, once: else None. Raises ConnectionLost."""
+        """Return the replies if exactly these commands were sent ahead, once; else None. Raises ConnectionLost."""
         sent, replies = self._commands, self._replies
         self._replies = None
         if replies is None or [one.packed for one in commands] != [one.packed for one in sent]:
@@ -122,7 +122,7 @@ class KnownKey:
 
 
 def forget_failure(task: asyncio.Task[Any]) -> None:
-    """Take note of a failure for which nobody may wait."""
+    """Mark a task's failure as retrieved, since nobody may wait for it."""
     if not task.cancelled():
         task.exception()
 
@@ -132,14 +132,14 @@ REPLICA_NOTE: Final = "idle time and frequency are this replica's own: what clie
 
 @dataclass(frozen=True, slots=True)
 class FirstAnswers:
-    """What the first write about a key has brought."""
+    """The result of the first write about a key."""
 
     answers: KeyAnswers
     asked_at_s: float
     round_trip_s: float
     basis: IdleBasis
     idle_s: int | Unknown
-    """How long nobody but rtui has used the key."""
+    """The idle time without rtui's own reads."""
     counter: int | Unknown
     notes: tuple[str, ...]
 
@@ -147,10 +147,10 @@ class FirstAnswers:
 async def first_answers(
     querier: Querier, key: bytes, known: KnownKey | None, *, may_touch: bool, clock: Callable[[], float]
 ) -> FirstAnswers:
-    """Ask what needs no type, and of a known key what does as well.
+    """Ask for facts that need no type, and, for a known key, for facts that do.
 
-    Where that counts as an access, the answers are waited for even if the caller is cancelled: only they say when
-    somebody else has used the key last.
+    If that counts as an access, the replies are awaited even if the caller is cancelled: only they tell the last use by
+    somebody else.
     """
     key_type = None if known is None else known.type
     length = length_query_of(querier, key, key_type, may_touch=may_touch)
@@ -171,7 +171,7 @@ async def _ask_first(
     *,
     clock: Callable[[], float],
 ) -> FirstAnswers:
-    """Ask, by the type that the key is known to have; a page of `known` and a length count as an access."""
+    """Ask by the known type of the key; a page of `known` and a length count as an access."""
     evidence = type_evidence(querier, NOT_ASKED if key_type is None else key_type)
     is_free = evidence.memory_cost.policy is MemoryUsagePolicy.FREE
     more = [guard.memory_usage_of(key, evidence)] if is_free else []
@@ -202,7 +202,7 @@ async def _ask_first(
 
 
 def note_read(own_reads: OwnReads, key: bytes, at_s: float, first: FirstAnswers) -> None:
-    """Remember that the key is read at `at_s`, and when somebody else has used it last."""
+    """Remember that the key is read at `at_s`, and its last use by somebody else."""
     used_s = None if isinstance(first.idle_s, Unknown) else first.asked_at_s - first.idle_s
     own_reads.add(key, at_s, used_s=used_s, counter=None if isinstance(first.counter, Unknown) else first.counter)
 
@@ -210,7 +210,7 @@ def note_read(own_reads: OwnReads, key: bytes, at_s: float, first: FirstAnswers)
 def _without_own_reads(
     own_reads: OwnReads, key: bytes, idle_s: int | Unknown, counter: int | Unknown, asked_at_s: float
 ) -> tuple[int | Unknown, tuple[str, ...]]:
-    """Return the idle time as if rtui had not read the key, and a note on what its reading has changed, if anything."""
+    """Return the idle time without rtui's own reads, and a note on their effects, if any."""
     read = own_reads.get(key)
     if read is None:
         return idle_s, ()
@@ -226,10 +226,11 @@ def _without_own_reads(
 
 
 async def _query_first(querier: Querier, key: bytes, more: Sequence[Command], known: KnownKey | None) -> KeyAnswers:
-    """Ask what never counts as an access, idle time or frequency first, by which of them the policy keeps; then `more`.
+    """Ask for facts that never count as an access, idle time or frequency first, as the policy keeps them; then for
+    `more`.
 
-    The page of a known key is sent for behind that. Where the policy has been changed since, the other one of idle time
-    and frequency is asked in a round trip of its own.
+    The page of a known key is requested behind that. If the policy was changed since, the other of idle time and
+    frequency is read in a round trip of its own.
     """
     server = querier.connection.server
     recency, other = guard.object_idletime, guard.object_freq
@@ -253,7 +254,7 @@ async def _query_first(querier: Querier, key: bytes, more: Sequence[Command], kn
 
 
 def length_query_of(querier: Querier, key: bytes, key_type: bytes | None, *, may_touch: bool) -> Command | Unknown:
-    """Return the command that asks for the length, or why it is not asked."""
+    """Return the command for the length, or Unknown with the reason why it is not sent."""
     command = queries_of(key_type).length
     if key_type is None:
         return Unknown(Reason.NOT_ASKED, "the type is not known")
@@ -265,6 +266,6 @@ def length_query_of(querier: Querier, key: bytes, key_type: bytes | None, *, may
 
 
 def type_evidence(querier: Querier, key_type: bytes | Unknown) -> TypeEvidence:
-    """Return what the guard has to know before it lets MEMORY USAGE through."""
+    """Return the evidence that the guard requires for MEMORY USAGE."""
     server = querier.connection.server
     return TypeEvidence(None if isinstance(key_type, Unknown) else key_type, server.product, server.version)

@@ -1,9 +1,9 @@
 """Facts of keys: type, TTL, memory and so on, in two round trips for the rows on screen or the key under the cursor.
 
-Memory is in the second round trip, since what MEMORY USAGE costs depends on the type; of a key whose row says the type
+Memory is in the second round trip, since the cost of MEMORY USAGE depends on the type; for a key whose row has the type
 it is in the first (`first_answers`). Idle time and frequency are read before everything else, and the length after
-everything else: it alone counts as an access, where NO-TOUCH is not on. `key_preview` reads a page of the value of one
-key, with the reader of its type in `preview`.
+everything else: it alone counts as an access without NO-TOUCH. `key_preview` reads a page of the value of one key, with
+the reader of its type in `preview`.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ async def row_facts(
     with_more: bool = False,
     clock: Callable[[], float] = time.time,
 ) -> list[RowFacts]:
-    """Return type and TTL of the rows on screen, and memory where their types make that cheap, in the order of `keys`.
+    """Return type and TTL of the rows on screen, and memory if their types make it cheap, in the order of `keys`.
 
-    Takes two round trips. Of collections the encoding is asked as well: by it a page can be asked for with the details
-    (`first_answers`). `with_more` also asks for the encoding and, where reading does not count as an access, for
-    idle time and, in a third round trip, length. `clock` gives seconds since the epoch. Names over 64 KiB are not sent.
-    Where `capabilities` knows nothing of a command yet, it is sent for one key first, so that it is refused once.
-    Raises ConnectionLost.
+    Takes two round trips. For collections the encoding is read as well, since a page can then be requested with the
+    details (`first_answers`). `with_more` also reads the encoding and, if reading does not count as an access, the idle
+    time and, in a third round trip, the length. `clock` gives seconds since the epoch. Names over 64 KiB are not sent.
+    If `capabilities` has no verdict on a command yet, it is sent for one key first, so that it is refused once. Raises
+    ConnectionLost.
     """
     querier = Querier(connection, Capabilities() if capabilities is None else capabilities)
     answers = {key: KeyAnswers(querier.capabilities, {}) for key in keys if len(key) <= MAX_BULK_KEY_BYTES}
@@ -105,7 +105,7 @@ async def row_facts(
 
 
 def _with_more(row: RowFacts, answer: KeyAnswers) -> RowFacts:
-    """Return the facts of a row with those for which there is more room."""
+    """Return a row with the facts for wider screens."""
     command = _length_command(answer)
     length: int | Unknown = NOT_ASKED if command is None else answer.number(command.spec.name)
     is_removed = length == 0 and isinstance(row.type, bytes) and type_of(row.type).removed_when_empty
@@ -118,12 +118,12 @@ def _with_more(row: RowFacts, answer: KeyAnswers) -> RowFacts:
 
 
 def _length_command(answer: KeyAnswers) -> KeyCommand | None:
-    """Return the command that asks for the length of a key, None where there is none."""
+    """Return the command for the length of a key, or None."""
     return None if answer.is_gone or isinstance(answer.type, Unknown) else queries_of(answer.type).length
 
 
 async def _query_lengths(querier: Querier, answers: Mapping[bytes, KeyAnswers]) -> None:
-    """Put the lengths into `answers`, each by the command of its type; one never tried is sent for one key first."""
+    """Put the lengths into `answers`, each by the command of its type; an untried command is sent for one key first."""
     groups: dict[KeyCommand, list[bytes]] = {}
     for key, answer in answers.items():
         command = _length_command(answer)
@@ -150,7 +150,7 @@ async def _query_rows(
     groups: Mapping[TypeEvidence | None, Sequence[bytes]],
     answers: Mapping[bytes, KeyAnswers],
 ) -> None:
-    """Put the replies to those commands that may be sent into `answers`; the keys are grouped by their evidence."""
+    """Put the replies to allowed commands into `answers`; the keys are grouped by their evidence."""
     writes = [groups]
     if groups and any(querier.capabilities[command.spec.name].verdict is Verdict.UNTRIED for command in wanted):
         evidence, group = next(iter(groups.items()))
@@ -186,9 +186,9 @@ async def key_facts(
 ) -> KeyFacts:
     """Return all facts of one key, in two round trips; `clock` gives seconds since the epoch.
 
-    Where `known` says the type, one round trip mostly does, and the first page of a small value is sent for as well.
-    Without `may_touch` the length is left out where it would count as an access. `watch` limits from key to key what
-    MEMORY USAGE may cost where nothing bounds that. Raises ConnectionLost.
+    If `known` has the type, one round trip mostly does, and the first page of a small value is requested as well.
+    Without `may_touch` the length is left out if it would count as an access. `watch` limits the unbounded cost of
+    MEMORY USAGE from key to key. Raises ConnectionLost.
     """
     if len(key) > MAX_KEY_BYTES:
         unknown = Unknown(Reason.TOO_LARGE, f"a name of {len(key):,} bytes: longer ones than 1 MiB are not sent")
@@ -238,10 +238,10 @@ async def _memory_and_length(
     answers: KeyAnswers,
     round_trip_s: float,
 ) -> tuple[int | Unknown, int | Unknown]:
-    """Ask for memory and length, whose replies go into `answers`, in one write; for what is there already, no more.
+    """Return memory and length, asking in one write for those that are not in `answers` yet.
 
-    `round_trip_s` is what a write without costly commands took. The time of MEMORY USAGE, where nothing bounds it, is
-    the server's own as INFO has it before and after, once a round trip was slow, else what the round trip took longer.
+    `round_trip_s` is the time of a write without costly commands. The time of an unbounded MEMORY USAGE is the server's
+    own from INFO before and after, once a round trip was slow, else the round trip's excess time.
     """
     cost = evidence.memory_cost
     why_no_memory = cost.why
@@ -284,12 +284,10 @@ async def key_preview(
     window_bytes: int = STRING_WINDOW_BYTES,
     known: KnownKey | None = None,
 ) -> Preview:
-    """Read one page of a key's value, the first when no page is given; `window_bytes` ≤ 64 KiB is for strings.
+    """Read one page of a key's value, the first without `page`; `window_bytes` ≤ 64 KiB is for strings.
 
-    What was sent for with the facts of a `known` key is not sent again.
-
-    A refusal, a key that is gone or has changed its type, and a value that is too large are previews too: `refusal`
-    says which. Raises ConnectionLost.
+    Commands that were sent ahead with the facts of a `known` key are not sent again. A refusal, a key that is gone or
+    has changed its type, and a too large value are previews too: `refusal` has the reason. Raises ConnectionLost.
     """
     page = FIRST if page is None else page
     if isinstance(facts.type, Unknown):

@@ -1,13 +1,12 @@
 """Questions about single keys, each sent to the server that has the key: facts of rows, of one key, pages of its value.
 
-In a cluster that is the primary of the key's slot. Rows are asked side by side at their nodes, and a node that can't be
-reached costs its own rows only. An answer that says that a slot is elsewhere has the topology looked at again, and the
-question is asked once more, there. ASKING is never sent: what is on its way from one node to another stays unknown, and
-is said to be.
+In a cluster that is the primary of the key's slot. Rows are asked for in parallel at their nodes, and a node that can't
+be reached costs its own rows only. After a MOVED reply the topology is read again, and the question is asked once more,
+at the new node. ASKING is never sent: keys of a slot that is being moved stay unknown, with that reason.
 
-Which of some names are keys is asked by one command a name, many in one write. EXISTS leaves idle times and access
-counters alone from Redis 6.2 on; before, it counts as a use of the key. TYPE never does and costs the same, so it is
-sent to older servers, and to those that don't say what they are.
+The existence of names takes one command a name, many in one write. EXISTS leaves idle times and access counters
+unchanged from Redis 6.2 on; before, it counts as a use of the key. TYPE never does and costs the same, so it is sent to
+older servers, and to those that hide their version.
 """
 
 from __future__ import annotations
@@ -43,17 +42,17 @@ if TYPE_CHECKING:
     from rtui.server.facts.references import KeyReferences
 
 UNTOUCHING_SINCE: Final = (6, 2)
-"""The first Redis whose EXISTS is no use of the key."""
+"""The first Redis whose EXISTS does not count as a use of the key."""
 
 MOST_IN_WRITE: Final = 100
-"""Names that are asked in one write: 0.1 ms of the server's time."""
+"""The most names in one write: 0.1 ms of the server's time."""
 
 Presence = bool | Unknown
-"""Whether a key is there, or why nobody knows."""
+"""Whether a key exists, or why that is unknown."""
 
 
 def presence_query(server: ServerIdentity) -> KeyCommand:
-    """Return the command that tells whether a key is there and is no use of it on this server."""
+    """Return the command that tells whether a key exists without counting as a use of it on this server."""
     version = server.version
     is_new = server.product == "valkey" or (
         server.product == "redis" and version is not None and version >= UNTOUCHING_SINCE
@@ -62,7 +61,7 @@ def presence_query(server: ServerIdentity) -> KeyCommand:
 
 
 async def are_there(querier: Querier, names: Iterable[bytes]) -> dict[bytes, Presence]:
-    """Return of each name whether it is a key; a command that is refused is sent once. Raises ConnectionLost."""
+    """Return for each name whether it is a key; a refused command is sent once. Raises ConnectionLost."""
     found: dict[bytes, Presence] = {}
     short: list[bytes] = []
     for name in dict.fromkeys(names):
@@ -103,11 +102,11 @@ T = TypeVar("T")
 
 
 _HIGHEST: Final = (1 << 31) - 1
-"""The largest value that servers take for either."""
+"""The largest value that servers accept for either setting."""
 
 
 async def lfu_settings(connection: CommandRunner, capabilities: Capabilities) -> LfuSettings:
-    """Read both settings of a server that keeps counters; defaults where that is refused. Raises ConnectionLost."""
+    """Read both settings of a server that keeps counters; defaults if that is refused. Raises ConnectionLost."""
     if connection.server.is_lfu is False:
         return LfuSettings()
     querier = Querier(connection, capabilities)
@@ -121,7 +120,7 @@ async def lfu_settings(connection: CommandRunner, capabilities: Capabilities) ->
 
 
 async def database_count(connection: CommandRunner, capabilities: Capabilities) -> int | None:
-    """Read how many databases the server has; None where that is refused. Raises ConnectionLost."""
+    """Read the number of databases; None if that is refused. Raises ConnectionLost."""
     (reply,) = await Querier(connection, capabilities).run(guard.config_get("databases"))
     return parse_setting(reply)
 
@@ -136,7 +135,7 @@ def parse_setting(reply: Reply) -> int | None:
 
 @dataclass(slots=True)
 class AskedServer:
-    """A server with what asking it has taught; another connection to it may be one to another server."""
+    """A server with facts learned from it; another connection may lead to another server."""
 
     connection: Connection
     capabilities: Capabilities = field(default_factory=Capabilities)
@@ -144,10 +143,10 @@ class AskedServer:
     memory_watch: CostWatch = field(default_factory=CostWatch)
     generation: int = 0
     _lfu_read_of: object = None
-    """What the settings of the access counters were read of; they are read again when it is another."""
+    """The state in which the settings of the access counters were read; another state means reading them again."""
 
     def forget_if_new(self) -> bool:
-        """Forget everything if the connection has been made anew since the last call, and return whether it was."""
+        """Forget everything if the connection was made anew since the last call; return whether it was."""
         if self.generation == self.connection.generation:
             return False
         self.generation = self.connection.generation
@@ -157,11 +156,11 @@ class AskedServer:
         return True
 
     def reader(self, facts: KeyFacts) -> ValueReader:
-        """Return what reads the value of a key."""
+        """Return a reader of the value of a key."""
         return ValueReader(Querier(self.connection, self.capabilities, self.connection.own_reads), facts)
 
     async def read_lfu(self, rescans: int = 0) -> None:
-        """Read settings that hardly ever change: once a connection, again for a rescan or with another policy."""
+        """Read settings that hardly ever change: once a connection, and again for a rescan or under another policy."""
         now = self.connection.generation, self.connection.server.is_lfu, rescans
         if now != self._lfu_read_of:
             self.lfu = await lfu_settings(self.connection, self.capabilities)
@@ -169,7 +168,8 @@ class AskedServer:
 
 
 class KeyQuestions:
-    """Asks about keys, one server or many; each method may raise ConnectionLost where its key's server is lost."""
+    """Answers questions about keys, on one server or many; each method raises ConnectionLost if the key's server is
+    lost."""
 
     def __init__(self, deployment: Deployment, clock: Callable[[], float]) -> None:
         """`clock` gives seconds since the epoch."""
@@ -177,18 +177,18 @@ class KeyQuestions:
         self._deployment, self._clock = deployment, clock
         self._nodes: dict[str, AskedServer] = {}
         self._known: KnownKey | None = None
-        """The key whose facts were asked for last, with what was sent for besides."""
+        """The last key whose facts were asked for, with commands that were sent ahead."""
         self._looked_up: RowFacts | None = None
         """The type of the name that was looked up last."""
 
     def forget_if_new(self) -> None:
-        """Forget what was learned of the home server once another connection has been made: it may be another one."""
+        """Forget facts about the home server once its connection was made anew: it may be another server."""
         if self.home.forget_if_new():
             self._looked_up = None
 
     @for_purpose(Purpose.LOOKUP)
     async def lookup(self, name: bytes) -> bool | None:
-        """Whether a key of exactly this name exists, by one TYPE; None when that is refused, now or earlier.
+        """Return whether a key of exactly this name exists, by one TYPE; None if that is refused, now or earlier.
 
         Raises GuardError for a name that is too long to be sent, and ConnectionLost.
         """
@@ -205,7 +205,7 @@ class KeyQuestions:
         return reply != b"none"
 
     async def row_facts(self, keys: Sequence[bytes], *, with_more: bool = False) -> list[RowFacts]:
-        """What the listed keys show, see `facts.key_facts.row_facts`."""
+        """Return the facts of listed keys, see `facts.key_facts.row_facts`."""
 
         async def ask(server: AskedServer, some: Sequence[bytes]) -> dict[bytes, RowFacts]:
             found = await row_facts(
@@ -220,7 +220,7 @@ class KeyQuestions:
         return [rows[key] for key in keys]
 
     async def key_facts(self, key: bytes, row: RowFacts | None = None) -> KeyFacts:
-        """What the key under the cursor shows, see `facts.key_facts.key_facts`; a `row` of it spares round trips."""
+        """Return the facts of the key under the cursor, see `facts.key_facts`; its `row` saves round trips."""
         row = self._looked_up if row is None and self._looked_up is not None and self._looked_up.key == key else row
 
         async def ask(server: AskedServer) -> KeyFacts:
@@ -257,7 +257,7 @@ class KeyQuestions:
 
     @for_purpose(Purpose.PREVIEW)
     async def find_place(self, facts: KeyFacts, text: str) -> Page | Unknown:
-        """Return the page that begins at a typed place in a value, or why there is none."""
+        """Return the page at a typed place in a value, or why there is none."""
         now_s = self._clock()
 
         async def ask(server: AskedServer) -> Page | Unknown:
@@ -281,14 +281,14 @@ class KeyQuestions:
             yield window
 
     async def references(self, registry: Registry, facts: KeyFacts, preview: Preview) -> KeyReferences:
-        """Return what a key points to and who should point to it."""
+        """Return the references from and to a key."""
         from rtui.server.facts.references import key_references  # noqa: PLC0415 - when it is wanted
 
         server = await self.server_of(facts.key)
         return await key_references(server.reader(facts), registry, preview, self.presence)
 
     async def presence(self, names: Iterable[bytes]) -> dict[bytes, Presence]:
-        """Return of each name whether it is a key, or why that is not known."""
+        """Return for each name whether it is a key, or why that is unknown."""
 
         async def ask(server: AskedServer, some: Sequence[bytes]) -> dict[bytes, Presence]:
             return await are_there(Querier(server.connection, server.capabilities), some)
@@ -296,11 +296,11 @@ class KeyQuestions:
         return await self._side_by_side(list(dict.fromkeys(names)), ask, lambda _, why: why)
 
     async def server_of(self, key: bytes) -> AskedServer:
-        """Return the server that has a key; raises ConnectionLost where there is none, or it is gone."""
+        """Return the server that has a key; raises ConnectionLost if there is none, or it is gone."""
         return await self._server_of(self._deployment.owner_of(key))
 
     async def _server_of(self, node_id: str) -> AskedServer:
-        """Return the node of a cluster, or the only server; raises ConnectionLost for one that is gone."""
+        """Return the node of a cluster, or the only server; raises ConnectionLost for a node that is gone."""
         connection = await self._deployment.connection_of(node_id)
         if connection is self.home.connection:
             return self.home
@@ -311,12 +311,12 @@ class KeyQuestions:
         return found
 
     async def _look(self) -> None:
-        """Look at the cluster again; where no node answers, what is known of it stays."""
+        """Read the topology again; if no node answers, the last one stays."""
         with contextlib.suppress(ConnectFailure):
             await self._deployment.look()
 
     async def _at_node(self, key: bytes, ask: Callable[[AskedServer], Awaitable[T]]) -> T:
-        """Ask about a key at its node; where that sends elsewhere or can't be reached, look again and ask once more."""
+        """Ask about a key at its node; after a redirect or a loss, read the topology again and ask once more."""
         try:
             server = await self.server_of(key)
             redirects = server.connection.redirects
@@ -335,13 +335,13 @@ class KeyQuestions:
         ask: Callable[[AskedServer, Sequence[bytes]], Awaitable[dict[bytes, T]]],
         lost: Callable[[bytes, Unknown], T],
     ) -> dict[bytes, T]:
-        """Ask about keys, each at its node; of a node that can't be reached, `lost` makes the answers."""
+        """Ask about keys, each at its node; `lost` makes the results for an unreachable node."""
         if not self._deployment.is_cluster:
             return await ask(self.home, keys)
         answers: dict[bytes, T] = {}
 
         async def ask_node(node_id: str, some: Sequence[bytes]) -> Sequence[bytes]:
-            """Put the answers of a node into `answers`; return the keys to be asked elsewhere."""
+            """Put the results of a node into `answers`; return the keys to be asked elsewhere."""
             try:
                 server = await self._server_of(node_id)
                 redirects = server.connection.redirects

@@ -1,8 +1,8 @@
-"""What one key points to and who should point to it, by a registry, with whether each of these keys is there.
+"""References from and to one key, by a registry, with whether each of these keys exists.
 
-What a value points to is read out of the page of it that is shown: its members, fields, or the string. So nothing more
-is asked for it, but for a field of a hash that is not on the page, and the rest of a JSON document. Which keys should
-point here follows from the name alone.
+The values that point are taken from the shown page of the value: its members, fields, or the string. So nothing more is
+read, except a field of a hash outside the page, and the rest of a JSON document. Keys that should point here follow
+from the name alone.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from rtui.server.facts.preview.value_reader import STRING_WINDOW_BYTES, ValueRea
 from rtui.server.wire.command_log import Purpose, for_purpose
 
 MOST_OUTGOING: Final = 300
-"""Keys that one key is said to point to."""
+"""The most keys that one key points to."""
 
 MOST_INCOMING: Final = 100
-"""Keys that should point to one."""
+"""The most keys that should point to one."""
 
 PAGE_NOTE: Final = "of the page of the value that is shown"
-"""That a value has more pages."""
+"""The note for a value with more pages."""
 
 MOST_JSON_BYTES: Final = 1 << 20
-"""Larger documents are not read."""
+"""The largest document that is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,28 +40,28 @@ class Link:
 
     key: bytes
     source: str
-    """What points, as registries write it: `member`, `field:userId`; of what is kept twice `twin`."""
+    """The source as registries write it: `member`, `field:userId`; `twin` for a second copy."""
     value: bytes | None
-    """What was found there, or should be; None where the name is enough."""
+    """The value that was found there, or is expected; None if the name is enough."""
     is_there: bool | Unknown
 
 
 @dataclass(frozen=True, slots=True)
 class KeyReferences:
-    """What is known of the references of a key."""
+    """The references of a key."""
 
     outgoing: tuple[Link, ...] = ()
     twins: tuple[Link, ...] = ()
-    """The keys that have to hold the same."""
+    """The keys that must hold the same value."""
     incoming: tuple[Link, ...] = ()
     notes: tuple[str, ...] = ()
-    """What is left out and why: safe sentences without a full stop."""
+    """Omissions with their reasons: safe sentences without a full stop."""
     is_declared: bool = False
-    """Whether the registry says of anything in the key that it points somewhere."""
+    """Whether the registry declares references of the key."""
 
     @property
     def dangling(self) -> int:
-        """How many of the keys that it points to are not there."""
+        """The number of missing keys that it points to."""
         return sum(one.is_there is False for one in self.outgoing)
 
 
@@ -72,9 +72,9 @@ async def key_references(
     preview: Preview,
     presence: Callable[[Iterable[bytes]], Awaitable[Mapping[bytes, bool | Unknown]]],
 ) -> KeyReferences:
-    """Return the references of a key by the page of its value that is shown. Raises ConnectionLost.
+    """Return the references of a key from the shown page of its value. Raises ConnectionLost.
 
-    `presence` tells which names are keys, or why that is not known.
+    `presence` tells which names are keys, or why that is unknown.
     """
     key = reader.key
     index = None if reader.facts.is_gone else registry.matcher.match(key)
@@ -106,7 +106,7 @@ async def key_references(
 
 
 def source_text(reference: Reference) -> str:
-    """Return what points as registries write it: `member`, `field:userId`."""
+    """Return a source as registries write it: `member`, `field:userId`."""
     name = {
         Source.MEMBER: "member",
         Source.VALUE: "value",
@@ -132,12 +132,12 @@ class _Wanted:
     notes: dict[str, None] = field(default_factory=dict)
 
     def add(self, rows: list[_Row], of: Reference, values: Sequence[bytes], names: Sequence[Sequence[bytes]]) -> None:
-        """Add the names that each value stands for."""
+        """Add the names that each value points to."""
         source = source_text(of)
         rows += [(name, source, value) for value, some in zip(values, names, strict=True) for name in some]
 
     def cut(self) -> None:
-        """Leave out what is too much, and say so."""
+        """Drop names beyond the limits, and note their number."""
         for rows, most, what in (
             (self.outgoing, MOST_OUTGOING, "keys that it points to"),
             (self.incoming, MOST_INCOMING, "keys that should point here"),
@@ -149,7 +149,7 @@ class _Wanted:
 
 @dataclass(frozen=True)
 class PageValues:
-    """Finds what points in one key, on a page of its value; where not all of it is known, `notes` get why."""
+    """Finds the values that point in one key, on a page of its value; `notes` get the reasons for missing ones."""
 
     reader: ValueReader
     preview: Preview

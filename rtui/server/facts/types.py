@@ -1,8 +1,8 @@
-"""The commands that rtui sends for keys of each type: the one for the length, and those of the preview.
+"""The commands for keys of each type: for the length, and for the preview.
 
-This is the second half of the registry of types; `rtui.keyspace.types` has what is known of a type without a server.
-A new type needs an entry in each, its commands in the closed list of `rtui.server.guard`, and, only where its content
-is to be read, a reader in `preview`: `description_from` makes one of a command that describes a value.
+This is the second half of the registry of types; `rtui.keyspace.types` has the static facts. A new type needs an entry
+in each, its commands in the closed list of `rtui.server.guard`, and, if its content is to be read, a reader in
+`preview`: `description_from` makes one from a command that describes a value.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from rtui.server.guard.command import KeyCommand
 
 @dataclass(frozen=True, slots=True)
 class TypeQueries:
-    """What is sent for keys of one type; the defaults are for types that are not declared."""
+    """The commands for keys of one type; the defaults are for undeclared types."""
 
     length: KeyCommand | None = None
-    """The command that answers the length in constant time."""
+    """The command that returns the length in constant time."""
     preview: Callable[[ValueReader], Awaitable[Preview]] = read_nothing
     """Reads one page of the value, within the bounds of `preview.value_reader`."""
     find: Callable[[ValueReader], Awaitable[Preview]] = read_nothing
-    """Reads one page of what matches in the value."""
+    """Reads one page of matches in the value."""
 
 
 QUERIES: Final[dict[bytes, TypeQueries]] = {
@@ -62,14 +62,14 @@ QUERIES: Final[dict[bytes, TypeQueries]] = {
     types.TOP_K.name: TypeQueries(preview=description_from(guard.topk_info)),
     types.T_DIGEST.name: TypeQueries(preview=description_from(guard.tdigest_info)),
 }
-"""By the name that TYPE answers."""
+"""By the name that TYPE replies."""
 
 
 def queries_of(type_name: bytes | None) -> TypeQueries:
-    """Return what is asked of a type; the defaults for a type without an entry and for None."""
+    """Return the commands for a type; the defaults for a type without an entry and for None."""
     return QUERIES.get(type_name or b"", TypeQueries())
 
 
 def length_commands() -> dict[bytes, KeyCommand]:
-    """Return the command that answers the length, by type, of the types that have one."""
+    """Return the commands for the length by type, for types that have one."""
     return {name: queries.length for name, queries in QUERIES.items() if queries.length is not None}

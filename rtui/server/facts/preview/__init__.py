@@ -1,1 +1,1 @@
-"""Bounded pages of a value: what a preview consists of (`page`), and the readers of each family of types."""
+"""Bounded pages of a value: their parts (`page`), and the readers of each family of types."""

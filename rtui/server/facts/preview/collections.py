@@ -1,7 +1,7 @@
 """Previews of lists, sets, sorted sets and arrays.
 
-Lists, sorted sets and arrays are read by index: a page begins where the one before has ended. Sets have no order and
-are read by SSCAN; where that would answer with all members at once, a random sample is shown instead of pages.
+Lists, sorted sets and arrays are read by index: a page begins at the end of the one before. Sets are unordered and read
+by SSCAN; if that would return all members at once, a random sample is shown instead of pages.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ ARRAY_COLUMNS: Final = (PreviewColumn("index", Meaning.INDEX), PreviewColumn("el
 
 
 SHORT_BYTES: Final = 64
-"""The longest members that are listed where some are too large to be read,"""
+"""The longest members that are listed if some are too large to be read."""
 
 LENGTHS_AT_ONCE: Final = 13
-"""and how many of the lengths are asked for in one write."""
+"""The number of lengths that are asked for in one write."""
 
 
 async def read_list(reader: ValueReader) -> Preview:
-    """Read up to 100 items from the page's index on, fewer where items are large."""
+    """Read up to 100 items from the page's index on, fewer if items are large."""
     start, count = reader.start, reader.require_items("item")
     (reply,) = await reader.begin(guard.lrange(reader.key, start, start + count - 1))
     found = expect_items(reply)
@@ -57,7 +57,7 @@ async def read_list(reader: ValueReader) -> Preview:
 
 
 async def read_set(reader: ValueReader) -> Preview:
-    """Read the members at the page's cursor, about 100, fewer where members are large; or a random sample of them."""
+    """Read the members at the page's cursor, about 100, fewer if members are large; or a random sample of them."""
     evidence = reader.evidence
     if not reader.max_items and evidence.may_be_scanned:
         return await _short_members(reader, PreviewKind.SET)
@@ -77,10 +77,10 @@ async def read_set(reader: ValueReader) -> Preview:
 
 
 async def _short_members(reader: ValueReader, kind: PreviewKind) -> Preview:
-    """Read those of the next 100 members of a table that are short, where members are too large to be read.
+    """Read the short ones of the next 100 members of a table, if members are too large to be read.
 
-    No command tells the size of a member, but a glob of n question marks matches those of n bytes alone, and the server
-    leaves all others out. So each length is asked for, from the same cursor.
+    No command returns the size of a member, but a glob of n question marks matches members of n bytes only, and the
+    server leaves all others out. So each length is asked for, from the same cursor.
     """
     is_set = kind is PreviewKind.SET
     pages: list[tuple[int, list[Reply]]] = []
@@ -113,9 +113,9 @@ async def _short_members(reader: ValueReader, kind: PreviewKind) -> Preview:
 
 
 async def read_zset(reader: ValueReader) -> Preview:
-    """Read up to 100 members with their scores from the page's rank on, fewer where members are large.
+    """Read up to 100 members with their scores from the page's rank on, fewer if members are large.
 
-    Of a span no member behind its last rank is read.
+    A span ends with its last rank.
     """
     may_walk = reader.page == FIRST or reader.page.is_short
     if may_walk and not reader.max_items and reader.evidence.may_be_scanned:
@@ -139,7 +139,7 @@ async def read_zset(reader: ValueReader) -> Preview:
 
 
 async def read_array(reader: ValueReader) -> Preview:
-    """Read up to 100 elements from the page's index on, fewer where elements are large; indexes may have gaps."""
+    """Read up to 100 elements from the page's index on, fewer if elements are large; indexes may have gaps."""
     start, count = reader.start, reader.require_items("element")
     reply, highest = await reader.begin(
         guard.arscan(reader.key, start, MAX_ARRAY_INDEX, limit=count), guard.arlen(reader.key)
@@ -159,6 +159,6 @@ async def read_array(reader: ValueReader) -> Preview:
 
 
 def array_rows(reply: Reply) -> list[tuple[int, PreviewCell]]:
-    """Return indexes and elements of an ARSCAN reply; raises Refused for what is none."""
+    """Return indexes and elements of an ARSCAN reply; raises Refused for anything else."""
     found = [(integer(index), cell(element)) for index, element in pairs(expect_items(reply))]
     return [(index, element) for index, element in found if index is not None and 0 <= index <= MAX_ARRAY_INDEX]

@@ -1,11 +1,11 @@
-"""Previews of types that the server describes: those of modules, JSON documents and vector sets.
+"""Previews of types that the server describes: module types, JSON documents and vector sets.
 
-They show the server's own description of the value (TS.INFO, BF.INFO …), or only name, size and memory where
-there is none. Of a JSON document they show the type of its root and how large that is.
+They show the server's own description of the value (TS.INFO, BF.INFO …), or only name, size and memory if there is
+none. For a JSON document they show the type of its root and its size.
 
-Of a vector set they show VINFO, and a page of elements with their attributes and vectors. VRANGE lists elements by name
-from Redis 8.4 on; before, a random sample is shown. A page has as many elements as bring `PAGE_NUMBERS` numbers, so
-that each is shown with its vector; vectors of very many dimensions are left out.
+For a vector set they show VINFO, and a page of elements with their attributes and vectors. VRANGE lists elements by
+name from Redis 8.4 on; before, a random sample is shown. The number of elements in a page is limited so that their
+vectors have at most `PAGE_NUMBERS` numbers; vectors of very many dimensions are left out.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _JSON_SIZES: Final[dict[bytes, tuple[str, KeyCommand]]] = {
     b"array": ("elements", guard.json_arrlen),
     b"string": ("characters", guard.json_strlen),
 }
-"""By the type of the root, what its size counts, and the command that answers it."""
+"""The unit of the size and its command, by the type of the root."""
 
 
 async def read_nothing(reader: ValueReader) -> Preview:
-    """Check that the key is still there; of a type that is not declared nothing else is asked."""
+    """Check that the key still exists; nothing else is read of an undeclared type."""
     await reader.begin()
     why = "rtui does not look into values of this type"
     return replace(reader.preview(PreviewKind.DESCRIPTION), refusal=Unknown(Reason.UNSUPPORTED, why))
@@ -63,7 +63,7 @@ def summary_of(reply: Reply) -> tuple[tuple[str, PreviewCell], ...]:
 
 
 async def describe_json(reader: ValueReader) -> Preview:
-    """Read the type of a JSON document's root, and its size where it has one."""
+    """Read the type of a JSON document's root, and its size if it has one."""
     shown = reader.preview(PreviewKind.DESCRIPTION)
     (reply,) = await reader.begin(guard.json_type(reader.key))
     if isinstance(reply, ServerError):
@@ -80,17 +80,17 @@ async def describe_json(reader: ValueReader) -> Preview:
 
 
 def _single(reply: Reply) -> Reply:
-    """Return the one answer of the list that newer servers put it into."""
+    """Return the only item of the list in which newer servers wrap their reply."""
     found = items(reply)
     return found[0] if found else reply
 
 
 PAGE_ELEMENTS: Final = 50
 PAGE_NUMBERS: Final = 16_384
-"""What the vectors of one page may have together: a number takes the server 0.1 µs and 20 bytes of the reply."""
+"""The most numbers in the vectors of one page: a number takes the server 0.1 µs and 20 bytes of the reply."""
 
 NEVER: Final = (1 << 30,)
-"""A version that no Valkey has: it knows no vector sets."""
+"""A version that no Valkey has: it has no vector sets."""
 
 VECTOR: Final = b"vector"
 ATTRIBUTES: Final = b"attributes"
@@ -103,7 +103,7 @@ _NUMBER: Final = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 
 
 async def read_vectors(reader: ValueReader) -> Preview:
-    """Read the description of a vector set, and the elements behind the one at which the page begins."""
+    """Read the description of a vector set, and the elements behind the page's first."""
     shown = reader.preview(PreviewKind.DESCRIPTION)
     (reply,) = await reader.begin(guard.vinfo(reader.key))
     if isinstance(reply, ServerError):
@@ -138,7 +138,7 @@ async def read_vectors(reader: ValueReader) -> Preview:
 async def _rows(
     reader: ValueReader, names: Sequence[bytes], evidence: VectorEvidence
 ) -> tuple[list[PreviewRow], list[str]]:
-    """Return two rows for an element, its vector and the attributes if it has any, and what is to be said of them."""
+    """Return two rows for an element, its vector and its attributes if it has any, and notes."""
     asked = [name for name in names if len(name) <= MAX_FIELD_BYTES]
     vectors = [guard.vemb(reader.key, name, evidence) for name in asked] if evidence.is_small else []
     replies = await reader.querier.run(*(guard.vgetattr(reader.key, name) for name in asked), *vectors)
@@ -159,7 +159,7 @@ async def _rows(
 
 
 def _vector(reply: Reply) -> PreviewCell | Unknown:
-    """Return a vector as a JSON list, as exactly as the server writes its numbers."""
+    """Return a vector as a JSON list, with the numbers exactly as the server writes them."""
     if isinstance(reply, ServerError):
         return unknown_from(reply)
     if reply is None:

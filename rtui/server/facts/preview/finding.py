@@ -1,12 +1,12 @@
 """Finding elements inside a value, a bounded piece of it at a time.
 
-Hashes, sets and sorted sets are searched by the server: HSCAN, SSCAN and ZSCAN with MATCH, 100 elements a command. A
-name that is exactly what was typed is looked up first, so that it is found at once however many there are. Lists,
-streams and arrays have no such command (LPOS walks over the whole list in one go), so their pages are read and searched
-here. A string is searched in windows; what is shown is the window that begins with what was found.
+Hashes, sets and sorted sets are searched by the server: HSCAN, SSCAN and ZSCAN with MATCH, 100 elements a command. The
+exact typed name is looked up first, so that it is found at once however many there are. Lists, streams and arrays have
+no such command (LPOS walks over the whole list in one go), so their pages are read and searched here. A string is
+searched in windows; the window that begins with the match is shown.
 
-Each page of matches is what a limited number of commands brings, perhaps nothing: `Preview.looked_at` says how many
-elements they have looked at, and the next page goes on behind them.
+Each page of matches is the result of a limited number of commands, perhaps empty: `Preview.looked_at` counts the
+searched elements, and the next page continues behind them.
 """
 
 from __future__ import annotations
@@ -46,27 +46,27 @@ from rtui.server.guard.spec import MAX_FIELD_BYTES
 from rtui.server.wire.replies import Reply
 
 CALLS: Final = 20
-"""Commands of one page of matches, sent one after the other."""
+"""The number of commands for one page of matches, sent one after the other."""
 
 ScanCommand = Callable[[int, int], Command]
 """Builds the command that lists matching elements from a cursor, for a COUNT."""
 
 
 def _wanted(reader: ValueReader) -> Find:
-    """Return what the page looks for."""
+    """Return the search of the page."""
     find = reader.page.find
     return Find(b"") if find is None else find
 
 
 def _may_look_up(reader: ValueReader, find: Find) -> bool:
-    """Whether the name that is exactly what was typed can be looked up at a bounded cost."""
+    """Whether the exact typed name can be looked up at a bounded cost."""
     return bool(reader.evidence.look_ups) and len(find.text) <= MAX_FIELD_BYTES
 
 
 async def _scan(reader: ValueReader, name: str, command: ScanCommand) -> tuple[list[Reply], Page | None, int]:
-    """Return what matches among the next elements, the page that goes on behind them, and how many they are.
+    """Return the matches among the next elements, the page behind them, and the number of searched elements.
 
-    `name` is that of the command, for a refusal.
+    `name` is the command's, for a refusal.
     """
     if not reader.evidence.may_be_scanned:
         raise Refused(Unknown(Reason.TOO_LARGE, reader.would(name, "walk over all elements at once")))
@@ -87,13 +87,13 @@ async def _scan(reader: ValueReader, name: str, command: ScanCommand) -> tuple[l
 
 
 def _matches(reader: ValueReader, kind: PreviewKind, rows: list[PreviewRow], **found: object) -> Preview:
-    """Return the preview of what was found."""
+    """Return the preview of the matches."""
     shown = replace(reader.preview(kind), rows=tuple(rows), first=None)
     return replace(shown, **found)  # type: ignore[arg-type]
 
 
 async def find_in_hash(reader: ValueReader) -> Preview:
-    """Read fields whose names match: the one of exactly this name first, with the values that are small."""
+    """Read fields whose names match: the exact name first, with small values."""
     find, evidence = _wanted(reader), reader.evidence
     pattern = find.pattern
     await reader.begin(reads_more=True)
@@ -141,7 +141,7 @@ def _is_there(row: PreviewRow) -> bool:
 
 
 async def find_in_set(reader: ValueReader) -> Preview:
-    """Read members that match, the one that is exactly this first."""
+    """Read matching members, the exact one first."""
     find, evidence = _wanted(reader), reader.evidence
     pattern = find.pattern
     await reader.begin(reads_more=True)
@@ -162,7 +162,7 @@ async def find_in_set(reader: ValueReader) -> Preview:
 
 
 async def find_in_zset(reader: ValueReader) -> Preview:
-    """Read members that match with their scores, the one that is exactly this first, with its rank."""
+    """Read matching members with their scores, the exact one first, with its rank."""
     find, evidence = _wanted(reader), reader.evidence
     pattern = find.pattern
     await reader.begin(reads_more=True)
@@ -184,7 +184,7 @@ async def find_in_zset(reader: ValueReader) -> Preview:
 
 
 async def find_in_list(reader: ValueReader) -> Preview:
-    """Read pages of items and keep those that match."""
+    """Read pages of items and keep the matching ones."""
     matches, count = _wanted(reader).matcher, reader.require_items("item")
     await reader.begin(reads_more=True)
     rows: list[PreviewRow] = []
@@ -203,7 +203,7 @@ async def find_in_list(reader: ValueReader) -> Preview:
 
 
 async def find_in_array(reader: ValueReader) -> Preview:
-    """Read pages of elements and keep those that match."""
+    """Read pages of elements and keep the matching ones."""
     matches, count = _wanted(reader).matcher, reader.require_items("element")
     await reader.begin(reads_more=True)
     rows: list[PreviewRow] = []
@@ -226,7 +226,7 @@ async def find_in_array(reader: ValueReader) -> Preview:
 
 
 async def find_in_stream(reader: ValueReader) -> Preview:
-    """Read pages of entries, newest first, and keep those of which the id, a field or a value matches."""
+    """Read pages of entries, newest first, and keep those whose id, a field or a value matches."""
     matches = _wanted(reader).matcher
     count = min(MAX_ENTRIES, reader.require_items("entry"))
     await reader.begin(reads_more=True)
@@ -258,7 +258,7 @@ async def find_in_stream(reader: ValueReader) -> Preview:
 
 
 async def find_in_string(reader: ValueReader) -> Preview:
-    """Look for bytes from the page's offset on, and read the window that begins with them."""
+    """Search bytes from the page's offset on, and read the window that begins with the match."""
     text = _wanted(reader).text
     at = offset = reader.start
     await reader.begin(reads_more=True)

@@ -1,13 +1,13 @@
-"""Previews of hashes: names first, then the sizes of their values, then the values that are small.
+"""Previews of hashes: names first, then the sizes of their values, then small values.
 
-A value of a hash may be as large as a string, and HSCAN brings names and values together. So a page is read in one of
+A value of a hash may be as large as a string, and HSCAN returns names and values together. So a page is read in one of
 four ways:
 
-* a compact hash of up to 256 KiB in one reply, since HSCAN answers with the whole of it whatever COUNT says;
+* a compact hash of up to 256 KiB in one reply, since HSCAN returns the whole of it whatever COUNT says;
 * a table by HSCAN NOVALUES (Redis 7.4, Valkey 8.0), HSTRLEN of each name, and HMGET of the values up to 16 KiB;
-* on older servers by random names (HRANDFIELD), HSTRLEN and HMGET; where average fields are small, further pages
+* on older servers by random names (HRANDFIELD), HSTRLEN and HMGET; if average fields are small, further pages
   walk over the table by HSCAN with values;
-* a compact hash of very many fields by random fields alone, since looking up one field walks over all of them.
+* a compact hash of very many fields by random fields only, since looking up one field walks over all of them.
 """
 
 from __future__ import annotations
@@ -40,40 +40,40 @@ from rtui.server.guard.spec import MAX_FIELD_BYTES
 from rtui.server.wire.replies import Reply, ServerError
 
 VALUE_BYTES: Final = 16 * 1024
-"""Largest value that is read; of larger ones the size is shown."""
+"""The largest value that is read; for larger ones the size is shown."""
 
 MAX_VALUE_BYTES: Final = 1 << 20
-"""Largest value of a field that is read whole without a question: no command reads a part of one."""
+"""The largest field value that is read as a whole without a question: no command reads a part of one."""
 
 VALUES_BYTES: Final = 256 * 1024
-"""What the values of one page may add up to."""
+"""The most bytes of values in one page."""
 
 MOST_DRAWN: Final = 300
-"""Of a table of up to so many fields all names are found by drawing random ones, where names can't be listed,"""
+"""The most fields of a table whose names are all found by random draws, if names can't be listed."""
 
 DRAWS_AT_ONCE: Final = 4
 MOST_DRAWS: Final = 80
-"""in at most so many writes of so many draws. Redis 6.2 favours fields after empty buckets: of 300 fields, all had come
-after 11 writes in the median of 150 hashes, after 28 in the worst."""
+"""The most draws, of which DRAWS_AT_ONCE go into one write. Redis 6.2 favours fields after empty buckets: of 300
+fields, all had come after 11 writes in the median of 150 hashes, after 28 in the worst."""
 
 MAX_DRAWN_BYTES: Final = 1024
-"""Longer names are not drawn on."""
+"""Drawing stops at a longer name."""
 
 MAX_TTL_FIELDS: Final = 1_000
-"""Fields of one page whose time to live is asked."""
+"""The most fields of one page whose TTL is read."""
 
 _COLUMNS: Final = (PreviewColumn("field", Meaning.NAME), PreviewColumn("value", Meaning.VALUE))
 _TTL_COLUMN: Final = PreviewColumn("TTL", Meaning.DURATION_MS)
 
 _NO_FIELD_TTLS: Final = frozenset((b"listpack", b"ziplist"))
-"""Encodings in which no field can expire: one that can moves the hash into another encoding."""
+"""Encodings in which no field can expire: a TTL moves the hash into another encoding."""
 
 _UNSEEN: Final = "this server lists no names without their values; further pages read both, however large"
 _LARGE: Final = "this server lists no names without their values, and some are too large to read them all"
 
 
 async def read_hash(reader: ValueReader) -> Preview:
-    """Read the fields at the page's cursor: about 100 with the values that are small."""
+    """Read the fields at the page's cursor: about 100 with small values."""
     evidence = reader.evidence
     if reader.page.whole_values and evidence.may_be_scanned:
         count = reader.require_items("field")
@@ -100,7 +100,7 @@ async def read_hash(reader: ValueReader) -> Preview:
 
 
 async def _read_sample(reader: ValueReader) -> Preview:
-    """Read random names and what is small of their values; of a hash of up to 50 fields these are all."""
+    """Read random names with their small values; of a hash of up to 50 fields these are all."""
     evidence, length, memory_bytes = reader.evidence, reader.facts.length, reader.facts.memory_bytes
     reader.require_sample("HRANDFIELD")
     count = min(MAX_RANDOM, _name_count(reader))
@@ -131,9 +131,9 @@ async def _read_sample(reader: ValueReader) -> Preview:
 
 
 async def _draw_all(reader: ValueReader, names: Sequence[bytes], length: int) -> list[bytes]:
-    """Draw random names until all are known: each draw brings none twice, so that of a few hundred all soon came.
+    """Draw random names until all are known: a draw has no duplicates, so that a few hundred are soon complete.
 
-    Names are drawn on only while those that came are short.
+    Drawing goes on only while names are short.
     """
     drawn = dict.fromkeys(names)
     command = guard.hrandfield(reader.key, MAX_RANDOM, evidence=reader.evidence)
@@ -146,13 +146,13 @@ async def _draw_all(reader: ValueReader, names: Sequence[bytes], length: int) ->
 
 
 def _name_count(reader: ValueReader) -> int:
-    """How many names to ask for: names are taken to be small unless fields are huge on average."""
+    """Return the number of names to ask for: names are assumed small unless fields are huge on average."""
     mean = reader.facts.mean_element_bytes
     return PAGE_ITEMS if mean is None or mean <= MAX_PAGE_BYTES else CAUTIOUS_ITEMS
 
 
 async def read_named(reader: ValueReader, names: Sequence[bytes]) -> Preview:
-    """Read of named fields sizes and times to live in one write, then in another the values that are small."""
+    """Read sizes and TTLs of named fields in one write, then in another the small values."""
     sendable = [name for name in names if len(name) <= MAX_FIELD_BYTES]
     lengths = guard.hstrlens(reader.key, *sendable, evidence=reader.evidence)
     replies = await reader.querier.run(*lengths, *_ttl_commands(reader, sendable))
@@ -173,7 +173,7 @@ async def read_named(reader: ValueReader, names: Sequence[bytes]) -> Preview:
 
 
 async def with_ttls(reader: ValueReader, values: Mapping[bytes, PreviewCell]) -> Preview:
-    """Show fields whose values have been read, and ask for their times to live."""
+    """Show fields whose values were read, with their TTLs."""
     names = [name for name in values if len(name) <= MAX_FIELD_BYTES]
     return _shown(reader, values, _ttls(names, await reader.querier.run(*_ttl_commands(reader, names))))
 
@@ -186,7 +186,7 @@ def _ttl_commands(reader: ValueReader, names: Sequence[bytes]) -> list[Command]:
 
 
 def _ttls(names: Sequence[bytes], replies: Sequence[Reply]) -> dict[bytes, int]:
-    """Return the times to live that there are, in milliseconds; none where the server has refused to tell some."""
+    """Return the existing TTLs in milliseconds; empty if the server has refused some."""
     if any(isinstance(reply, ServerError) for reply in replies):
         return {}
     answers = [answer for reply in replies for answer in items(reply)]
@@ -212,7 +212,7 @@ def _shown(reader: ValueReader, values: Mapping[bytes, PreviewCell], ttls: Mappi
 async def read_field(reader: ValueReader, field: bytes, most_bytes: int = MAX_VALUE_BYTES) -> bytes | Unknown:
     """Return the whole value of one field of a hash, of up to `most_bytes`; raises ConnectionLost.
 
-    Those are at most MAX_PURPOSE_BYTES, and more than MAX_VALUE_BYTES only if the user has said so.
+    `most_bytes` is limited to MAX_PURPOSE_BYTES; more than MAX_VALUE_BYTES needs the user's request.
     """
     most_bytes, key = min(most_bytes, MAX_PURPOSE_BYTES), reader.key
     try:

@@ -1,4 +1,4 @@
-"""What a preview consists of: a bounded piece of a value as cells of bytes and numbers, never as formatted text."""
+"""The parts of a preview: a bounded piece of a value as cells of bytes and numbers, never as formatted text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rtui.keyspace.text.glob import Matcher, check_pattern, escape_glob
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A value that was left on the server because of its size, in bytes; None where the size is not known either."""
+    """A value that was left on the server because of its size in bytes, None if that is unknown."""
 
     size_bytes: int | None
     was_read: bool = False
@@ -28,7 +28,7 @@ PreviewRow = tuple[PreviewCell, ...]
 
 
 class Meaning(StrEnum):
-    """What a column's numbers or bytes are, so that a screen knows how to write them."""
+    """The meaning of a column's numbers or bytes, so that a screen can format them."""
 
     NAME = "name"
     VALUE = "value"
@@ -38,12 +38,12 @@ class Meaning(StrEnum):
     DURATION_MS = "milliseconds"
     STREAM_ID = "stream id"
     DEGREES = "degrees"
-    """Of longitude or latitude."""
+    """A longitude or latitude."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewColumn:
-    """A column's title and what is in it."""
+    """A column's title and meaning."""
 
     title: str
     meaning: Meaning
@@ -58,11 +58,11 @@ class SideTable:
     rows: tuple[PreviewRow, ...]
     notes: tuple[str, ...] = ()
     subject: bytes | None = None
-    """The raw name that the title ends with, as in `consumers of`."""
+    """The raw name at the end of the title, as in `consumers of`."""
 
 
 class PreviewKind(StrEnum):
-    """What a preview shows."""
+    """The kind of content in a preview."""
 
     TEXT = "text"
     JSON = "json"
@@ -78,23 +78,23 @@ class PreviewKind(StrEnum):
     DESCRIPTION = "description"
     """A type whose content is not read: name, size and the server's own description."""
     NOTHING = "nothing"
-    """Nothing could be read; `refusal` says why."""
+    """Nothing could be read; `refusal` has the reason."""
 
 
 GLOB_CHARACTERS: Final = frozenset(b"*?[")
-"""A text with one of these is a glob; any other is looked for anywhere in a name."""
+"""A text with one of these is a glob; any other is searched for anywhere in a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """What is looked for inside a value: a part of a name, member or element, a glob, or exactly one name."""
+    """A search inside a value: for a part of a name, member or element, a glob, or exactly one name."""
 
     text: bytes
     is_exact: bool = False
 
     @property
     def pattern(self) -> bytes:
-        """The glob that stands for it; raises PatternError where it is too long, or has too many stars."""
+        """The glob of the search; raises PatternError if it is too long, or has too many stars."""
         if self.is_exact:
             return check_pattern(escape_glob(self.text))
         if not self.text:
@@ -104,7 +104,7 @@ class Find:
 
     @property
     def matcher(self) -> Matcher:
-        """Matches as the server would; raises PatternError."""
+        """A matcher with the server's rules; raises PatternError."""
         return Matcher(self.pattern)
 
 
@@ -113,11 +113,11 @@ class Span:
     """The part of a sorted set or a stream that pages are limited to."""
 
     title: SafeText
-    """How it was asked for, such as `score 10 to 20`."""
+    """The range that was asked for, such as `score 10 to 20`."""
     last: int | bytes
     """The rank of its last member, or the lowest id of its entries."""
     length: int | None = None
-    """How many elements it has, None where that is not known."""
+    """The number of elements, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +130,17 @@ class Page:
     whole_values: bool = False
     """Whether this page has to be read without knowing the sizes of its values first: see `hashes`."""
     seen: int | None = 0
-    """How many elements come before it; None where that is not known."""
+    """The number of elements before it, or None."""
     find: Find | None = None
-    """Only elements that match are wanted."""
+    """Restricts the page to matching elements."""
     span: Span | None = None
-    """Only these elements are wanted."""
+    """Restricts the page to a span."""
     is_short: bool = False
-    """Whether the position is a cursor, and only short members are wanted: see `collections`."""
+    """Whether the position is a cursor for short members only: see `collections`."""
     on_purpose: int = 0
-    """So many elements are read though they may be large, since the user has said so; 0 for what is read unasked."""
+    """The number of possibly large elements to read on the user's request; 0 without one."""
     step: int = 0
-    """Where positions are consecutive numbers, how far the page before is, unless it is kept; 0 elsewhere."""
+    """For consecutive positions, the distance to the page before if that is not kept; else 0."""
 
     @property
     def before(self) -> Page | None:
@@ -151,11 +151,11 @@ class Page:
 
     @staticmethod
     def at(position: int, step: int, span: Span | None = None) -> Page:
-        """Return the page at a position that says how many elements come before it."""
+        """Return the page at a position that equals the number of elements before it."""
         return Page(position, number=1 if not position else 2, seen=position, step=step, span=span)
 
     def following(self, position: int | bytes, *, whole_values: bool = False, shown: int | None = None) -> Page:
-        """Return the page after this one, which has `shown` elements, None where that is not known."""
+        """Return the page after this one; `shown` is this page's number of elements, if it is known."""
         seen = None if self.seen is None or shown is None else self.seen + shown
         return Page(position, self.number + 1, self, whole_values, seen, self.find, self.span)
 
@@ -170,30 +170,30 @@ class StringWindow:
     offset_bytes: int
     data: bytes
     json_lines: tuple[bytes, ...] = ()
-    """The whole value with one member a line, where it is JSON and small; each line still has to be made safe."""
+    """A small JSON value with one member a line; each line still has to be made safe."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Elements that may be large, and are read only if the user says so."""
+    """Elements that may be large, to be read only on the user's request."""
 
     page: Page
     said: str
-    """A safe sentence on what it costs."""
+    """A safe sentence about the cost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A page of a value, and what is known of the whole."""
+    """A page of a value, with facts of the whole value."""
 
     key: bytes
     type: bytes | Unknown
     kind: PreviewKind
     page: Page = FIRST
     total: int | Unknown = 0
-    """Elements of the whole value, or bytes of a string."""
+    """The number of elements of the whole value, or of bytes of a string."""
     summary: tuple[tuple[str, PreviewCell | Unknown], ...] = ()
-    """Facts of the value as a whole; the names may come from the server and have to be made safe to show."""
+    """Facts of the whole value; the names may come from the server and have to be made safe to show."""
     columns: tuple[PreviewColumn, ...] = ()
     rows: tuple[PreviewRow, ...] = ()
     window: StringWindow | None = None
@@ -202,14 +202,14 @@ class Preview:
     notes: tuple[str, ...] = ()
     """Safe sentences."""
     refusal: Unknown | None = None
-    """Why nothing, or nothing more, is shown."""
+    """The reason why nothing, or nothing more, is shown."""
     first: int | None = None
-    """How many elements of the whole value come before the first row; None where that is not known."""
+    """The number of elements of the value before the first row, or None."""
     elements: int | None = None
-    """How many elements the rows are of; None where a row is an element."""
+    """The number of elements in the rows; None if each row is an element."""
     looked_at: int = 0
-    """How many elements were looked at for the ones that match."""
+    """The number of elements that were searched for matches."""
     offers: tuple[Offer, ...] = ()
-    """What may be read beyond this, if the user says so."""
+    """Further elements that the user may request."""
     touched: bool = False
     """Whether reading it has counted as an access: NO-TOUCH was not on."""

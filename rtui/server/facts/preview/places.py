@@ -1,9 +1,9 @@
-"""Going to a place in a value: what a user types, read by the type of the value, as the page that begins there.
+"""Going to a place in a value: typed text is read by the type of the value, and gives the page that begins there.
 
 Lists, arrays and strings take an index or an offset, hashes and sets a name. Sorted sets take a score, a range of
-scores `10..20`, a rank `#12000`, a member, or where all scores are equal a range of members `[a..[b`: ZCOUNT, ZRANK and
-ZLEXCOUNT say at which rank that is, and the page is read by rank like any other. Streams take an id, a time, or a range
-of either; they are read backwards, so a time with minutes means the end of that minute.
+scores `10..20`, a rank `#12000`, a member, or, if all scores are equal, a range of members `[a..[b`: ZCOUNT, ZRANK and
+ZLEXCOUNT give the rank, and the page is read by rank like any other. Streams take an id, a time, or a range of either;
+they are read backwards, so a time with minutes means the end of that minute.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from rtui.server.guard.evidence import LEX_LOOK_UPS
 from rtui.server.guard.spec import MAX_FIELD_BYTES, MAX_INDEX
 
 RANGE: Final = ".."
-"""Stands between the two ends of a range, each of which may be left out."""
+"""Separates the two ends of a range, each of which may be left out."""
 
 _ID: Final = re.compile(r"[0-9]{1,20}(?:-[0-9]{1,20})?")
 _AGE: Final = re.compile(r"-?([0-9]{1,9}) ?([smhdw])(?: ago)?")
@@ -43,12 +43,12 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w":
 
 
 class PlaceSyntax(NamedTuple):
-    """What may be typed for one type."""
+    """The input that one type takes."""
 
     title: str
-    """What it is called: `index`."""
+    """The name of the input: `index`."""
     hint: str
-    """Examples, for the line in which it is typed."""
+    """Examples, for the input line."""
 
 
 _INDEX: Final = PlaceSyntax("index", "an index such as 12000, or -1 for the last one")
@@ -61,13 +61,13 @@ PLACES: Final[dict[bytes, PlaceSyntax]] = {
     types.ZSET.name: PlaceSyntax("score, rank or member", "10.5, 10..20, #12000 for a rank, a whole member, [a..[b"),
     types.STREAM.name: PlaceSyntax("id or time", "an id, 16:00, 2026-11-22 16:00 (UTC), 1h ago, 16:00..16:30"),
 }
-"""By the type; other types have no places."""
+"""The inputs by type; other types have no places."""
 
 
 async def find_place(reader: ValueReader, text: str, now_s: float) -> Page | Unknown:
-    """Return the page that begins at the typed place, or why there is none. Raises ConnectionLost.
+    """Return the page at the typed place, or why there is none. Raises ConnectionLost.
 
-    `now_s`, in seconds since the epoch, is what `1h ago` counts from.
+    `now_s`, in seconds since the epoch, is the base of `1h ago`.
     """
     try:
         return await _place(reader, text, now_s)
@@ -108,7 +108,7 @@ def _name(text: str) -> bytes:
 
 
 def _number(text: str) -> int | None:
-    """Return a typed whole number, with commas or in hexadecimal digits too."""
+    """Return a typed whole number, also with commas or in hexadecimal digits; None for other text."""
     digits = text.replace(",", "").replace("_", "").removeprefix("#")
     try:
         return int(digits, 16 if digits.lower().startswith(("0x", "-0x")) else 10)
@@ -117,7 +117,7 @@ def _number(text: str) -> int | None:
 
 
 def _indexed(reader: ValueReader, text: str, step: int, *, is_dense: bool) -> Page:
-    """Return the page at an index; a negative one counts from the end where there are no gaps."""
+    """Return the page at an index; a negative one counts from the end if there are no gaps. Raises Refused."""
     index, length = _number(text), reader.facts.length
     if index is None:
         raise _no(f"{text!r} is no whole number")
@@ -131,7 +131,7 @@ def _indexed(reader: ValueReader, text: str, step: int, *, is_dense: bool) -> Pa
 
 
 def parse_score(text: str) -> float | None:
-    """Return a typed score, None for what is none; `inf` and `-inf` are scores."""
+    """Return a typed score, or None; `inf` and `-inf` are scores."""
     try:
         number = float(text)
     except ValueError:
@@ -140,7 +140,7 @@ def parse_score(text: str) -> float | None:
 
 
 async def _ask(reader: ValueReader, *commands: Command) -> list[int | None]:
-    """Return the counts that commands answer, None for nil; raises Refused for what the server refuses."""
+    """Return the counts that commands reply, None for nil; raises Refused for an error reply."""
     return [None if reply is None else expect_count(reply) for reply in await reader.begin(*commands)]
 
 
@@ -186,7 +186,7 @@ def _spanned(ranks: list[int | None], title: SafeText) -> Page:
 
 
 async def _by_name(reader: ValueReader, text: str) -> Page:
-    """Return the page at a member, or the span of a range of members; only where all scores are equal."""
+    """Return the page at a member, or the span of a range of members; raises Refused unless all scores are equal."""
     if reader.evidence.look_ups < LEX_LOOK_UPS:
         raise Refused(Unknown(Reason.TOO_LARGE, reader.would("ZLEXCOUNT", "walk over all members")))
     low, between, high = text.partition(RANGE)
@@ -220,7 +220,7 @@ async def _by_name(reader: ValueReader, text: str) -> Page:
 
 
 def _in_stream(text: str, now_s: float) -> Page:
-    """Return the page that begins at an id or a time and goes back from there, or the span of a range."""
+    """Return the page that begins at an id or a time and goes backwards, or the span of a range."""
     low, between, high = text.partition(RANGE)
     if not between:
         return Page(stream_id(text, now_s, is_end=True), number=2, seen=None)
@@ -230,9 +230,9 @@ def _in_stream(text: str, now_s: float) -> Page:
 
 
 def stream_id(text: str, now_s: float, *, is_end: bool) -> bytes:
-    """Return the entry id of a typed id or time; of a minute or a day its first id, or with `is_end` its last.
+    """Return the entry id for a typed id or time; for a minute or a day its first id, or with `is_end` its last.
 
-    Raises Refused for what is neither.
+    Raises Refused for other text.
     """
     text = text.strip()
     if _ID.fullmatch(text):
@@ -246,7 +246,7 @@ def stream_id(text: str, now_s: float, *, is_end: bool) -> bytes:
 
 
 def _moment(text: str, now_s: float) -> tuple[datetime, timedelta]:
-    """Return a typed moment in UTC, and how long what was typed lasts: a day, a minute, a second."""
+    """Return a typed moment in UTC, and the duration of the typed unit: a day, a minute, a second."""
     clock = _CLOCK.fullmatch(text)
     try:
         if clock is not None:

@@ -1,8 +1,8 @@
 """Previews of streams: entries, newest first, and on the first page the stream itself with its consumer groups.
 
-XINFO STREAM brings the first and last entry in full, and the lists of groups and consumers have no pages. So the stream
-is described only when its average entry is known to be small, and groups and consumers are listed only when there are
-few: XINFO STREAM answers how many groups there are, and XINFO GROUPS how many consumers each has.
+XINFO STREAM includes the first and last entries in full, and the lists of groups and consumers have no pages. So the
+stream is described only if its average entry is known to be small, and groups and consumers are listed only if there
+are few: XINFO STREAM has the number of groups, and XINFO GROUPS the number of consumers of each.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rtui.server.guard.spec import MAX_FIELD_BYTES
 from rtui.server.wire.replies import Reply
 
 MAX_ENTRIES: Final = 50
-"""Entries of a page; each has at least one field and so one row."""
+"""The most entries of a page; each has at least one field and so one row."""
 
 MAX_SEQUENCE: Final = (1 << 64) - 1
 MAX_DETAILED_GROUPS: Final = 10
@@ -108,19 +108,19 @@ async def read_stream(reader: ValueReader) -> Preview:
 
 
 def _kept_rows(reader: ValueReader, found: Sequence[Reply]) -> tuple[PreviewRow, ...]:
-    """Return the rows of entries, without what is too large to be kept."""
+    """Return the rows of entries, without values that are too large to be kept."""
     rows = [row for entry in found for row in entry_rows(entry)]
     cells = iter(reader.kept(one for row in rows for one in row))  # type: ignore[misc]
     return tuple(tuple(islice(cells, len(row))) for row in rows)
 
 
 def _lowest(page: Page) -> bytes:
-    """Return the id at which a page ends at the latest."""
+    """Return the lowest id of a page's span."""
     return page.span.last if page.span is not None and isinstance(page.span.last, bytes) else b"-"
 
 
 def _before_last(found: Sequence[Reply]) -> bytes | None:
-    """Return the id before that of the last entry, where the next page begins; None where there is none."""
+    """Return the id before the last entry's, where the next page begins; None if there is none."""
     match items(found[-1])[:1] if found else []:
         case [bytes(last)] if _ID.fullmatch(last) and last != b"0-1":
             return previous_id(last)
@@ -128,14 +128,14 @@ def _before_last(found: Sequence[Reply]) -> bytes | None:
 
 
 async def page_of_entries(reader: ValueReader, end: bytes, count: int) -> tuple[list[Reply], bytes | None]:
-    """Read up to `count` entries from an id backwards, and the id that goes on behind them, None at the end."""
+    """Return up to `count` entries from an id backwards, and the id to continue from, None at the end."""
     (reply,) = await reader.querier.run(guard.xrevrange(reader.key, end, _lowest(reader.page), count=count))
     found = expect_items(reply)
     return found, _before_last(found) if len(found) == count else None
 
 
 def previous_id(entry_id: bytes) -> bytes:
-    """Return the id right before this one; servers before 6.2 know no exclusive ends."""
+    """Return the id right before this one; servers before 6.2 have no exclusive ends."""
     milliseconds, _, sequence = entry_id.partition(b"-")
     time, number = int(milliseconds), int(sequence or b"0")
     if number:
@@ -153,13 +153,13 @@ def entry_rows(entry: Reply) -> list[PreviewRow]:
 
 
 def _of_group(group: Mapping[bytes, Reply], field: bytes) -> PreviewCell:
-    """Return one figure of a group; a lag that the server answers with nil is not 0 but unknown."""
+    """Return one figure of a group; a nil lag is not 0 but unknown."""
     found = group.get(field)
     return _NO_LAG if field == b"lag" and found is None else cell(found)
 
 
 async def _read_groups(reader: ValueReader, count: Reply) -> tuple[tuple[SideTable, ...], tuple[str, ...]]:
-    """Return tables of the groups and of their consumers, and notes on what is missing; `count` is of groups."""
+    """Return tables of the groups and of their consumers, and notes on missing ones; `count` is of groups."""
     if not isinstance(count, int) or not count:
         return (), ()
     if count > MAX_GROUPS:

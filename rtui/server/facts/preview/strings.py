@@ -1,9 +1,9 @@
-"""Previews of strings, which may hold anything: a window of bytes, and a guess at what they are.
+"""Previews of strings, which may contain anything: a window of bytes, and a guess at their format.
 
-The first 16 bytes of a HyperLogLog and the first bytes of common formats are known. A value of up to 64 KiB that begins
-like a JSON object or array is read whole, checked and laid out with one member a line. A window is text where it is
-UTF-8 with next to no control characters, and may be a bitmap where nearly all bits of most bytes are equal; bitmaps
-have no mark of their own, so that the preview says that it is a guess.
+HyperLogLogs and common formats are recognised by their first bytes. A value of up to 64 KiB that begins like a JSON
+object or array is read as a whole, checked and laid out with one member a line. A window is text if it is UTF-8 with
+next to no control characters, and may be a bitmap if nearly all bits of most bytes are equal; bitmaps have no mark of
+their own, so that the preview calls it a guess.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from rtui.server.facts.preview.value_reader import PAGE_ITEMS, Refused, ValueRea
 from rtui.server.guard.closed_list import MAX_WINDOW_BYTES
 
 MAX_STRING_BYTES: Final = 64 << 20
-"""So much of a string is read to be written to a file."""
+"""The most bytes of a string that are written to a file."""
 
 _NO_COUNT: Final = Unknown(
     Reason.NOT_ASKED, "elements were added since PFCOUNT last ran, which would write; the registers can't be read"
 )
-"""Why a HyperLogLog has no count: PFCOUNT would write the new one into the key."""
+"""The reason why a HyperLogLog has no count: PFCOUNT would write the new one into the key."""
 
 
 async def read_string(reader: ValueReader) -> Preview:
@@ -63,7 +63,7 @@ async def read_string(reader: ValueReader) -> Preview:
 
 
 async def _counted(reader: ValueReader, shown: Preview, data: bytes) -> Preview:
-    """Count the elements of a HyperLogLog from all of its registers, as PFCOUNT would, without writing the count."""
+    """Count the elements of a HyperLogLog from all of its registers, like PFCOUNT, without writing the count."""
     from rtui.values.hyperloglog import estimate  # noqa: PLC0415 - a report must not wait for all decoders
 
     total = shown.total
@@ -79,7 +79,7 @@ async def _counted(reader: ValueReader, shown: Preview, data: bytes) -> Preview:
 
 
 def _recognised(shown: Preview, data: bytes, offset: int, *, ends: bool) -> Preview:
-    """Return the preview with its kind and what else follows from the window; `ends`: the value ends with it."""
+    """Return the preview with its kind and other findings about the window; `ends`: the value ends with it."""
     signature = signature_of(data)
     if offset == 0:
         found = read_hyperloglog(data, shown.total if isinstance(shown.total, int) else None)
@@ -116,7 +116,7 @@ _MAX_CONTINUATIONS: Final = 3
 
 
 def is_text(window: bytes, *, cut_before: bool = False, cut_after: bool = False) -> bool:
-    """Whether a window is UTF-8 with next to no control characters; an end marked as cut may cut a character."""
+    """Whether a window is UTF-8 with next to no control characters; a cut end may cut a character."""
     data = window[_continuations(window) :] if cut_before else window
     try:
         codecs.utf_8_decode(data, "strict", not cut_after)
@@ -127,13 +127,13 @@ def is_text(window: bytes, *, cut_before: bool = False, cut_after: bool = False)
 
 
 def whole_characters(text: bytes) -> bytes:
-    """Return a window of text without the beginning of a character that ends after it; never drops everything."""
+    """Return a window of text without a character cut at its end; never drops everything."""
     start = _continuations(text)
     return text[: start + codecs.utf_8_decode(text[start:], "strict", False)[1]] or text
 
 
 def _continuations(window: bytes) -> int:
-    """Return how many bytes belong to a character that begins before the window."""
+    """Return the number of leading bytes that continue a character from before the window."""
     start = 0
     while start < min(len(window), _MAX_CONTINUATIONS) and window[start] & 0xC0 == 0x80:
         start += 1
@@ -165,18 +165,18 @@ _UNDECODED: Final = frozenset({"a ZIP archive", "a PDF document"})
 
 
 def signature_of(head: bytes) -> str | None:
-    """Return the name of the format that begins with these bytes; None when no known one does."""
+    """Return the name of the format that begins with these bytes, or None."""
     return next((name for start, name in _SIGNATURES if head.startswith(start)), None)
 
 
 MAX_JSON_BYTES: Final = 64 * 1024
-"""Longest text that is laid out: what one window of a string can hold."""
+"""The longest text that is laid out: one window of a string."""
 
 MAX_JSON_LINES: Final = 5_000
-"""Lines after which the layout ends; the rest is left to the raw window."""
+"""The most lines of a layout; the rest is in the raw window only."""
 
 MAX_INDENT: Final = 32
-"""Levels after which deeper ones are not indented further."""
+"""The deepest indentation in levels."""
 
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _OPENING: Final = frozenset((b"{", b"["))
@@ -189,9 +189,9 @@ def starts_like_json(head: bytes) -> bool:
 
 
 def json_lines(data: bytes) -> tuple[bytes, ...] | None:
-    """Lay out a whole JSON object or array, a member a line; None when it is not one or is larger than 64 KiB.
+    """Lay out a whole JSON object or array, one member a line; None for other values and above 64 KiB.
 
-    Numbers stay as they are written, members that occur twice stay both: the text is checked, then only spaced anew.
+    Numbers stay as written, duplicate members stay both: the text is checked, then only spaced anew.
     """
     if len(data) > MAX_JSON_BYTES or not starts_like_json(data):
         return None
@@ -223,13 +223,13 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _STALE: Final = 0x80
-"""The bit of the last header byte that is set where the cached count is out of date."""
+"""The bit of the last header byte that marks the cached count as outdated."""
 
 
 def read_hyperloglog(head: bytes, size_bytes: int | None) -> tuple[bytes, int | None] | None:
-    """Read the first 16 bytes of a string of `size_bytes`, if that is known; None when it can't be a HyperLogLog.
+    """Read the first 16 bytes of a string of `size_bytes`, if that is known; None if it can't be a HyperLogLog.
 
-    Returns how the registers are kept, and the count, None when an element was added since PFCOUNT last ran.
+    Returns the encoding of the registers, and the count, None if an element was added since PFCOUNT last ran.
     """
     from rtui.values.hyperloglog import DENSE_BYTES, HEADER_BYTES, MAGIC  # noqa: PLC0415 - as above
 
@@ -245,16 +245,16 @@ def read_hyperloglog(head: bytes, size_bytes: int | None) -> tuple[bytes, int | 
 
 
 SPARSE_BITS: Final = 1
-"""A byte counts as typical of a bitmap when all its bits but this many are equal."""
+"""A byte is typical of a bitmap if all its bits but this many are equal."""
 
 TYPICAL_SHARE: Final = 0.75
-"""What part of a window must be typical. Of random bytes it is 7 %."""
+"""The share of typical bytes in a bitmap. For random bytes it is 7 %."""
 
 _TYPICAL: Final = bytes(value for value in range(256) if not SPARSE_BITS < value.bit_count() < 8 - SPARSE_BITS)
 
 
 def may_be_bitmap(window: bytes) -> bool:
-    """Whether most bytes are nearly all zeros or nearly all ones, as where few or almost all bits are set."""
+    """Whether most bytes are nearly all zeros or nearly all ones, as if few or almost all bits are set."""
     if not window:
         return False
     return len(window) - len(window.translate(None, _TYPICAL)) >= TYPICAL_SHARE * len(window)
@@ -270,7 +270,7 @@ def set_bits(window: bytes, offset_bytes: int = 0) -> Iterator[int]:
 async def string_windows(reader: ValueReader) -> AsyncIterator[bytes | Unknown]:
     """Yield a whole string in windows of 64 KiB, one round trip each, up to MAX_STRING_BYTES; or why it ends early.
 
-    A string that changes meanwhile is what each window found. Raises ConnectionLost.
+    If the string changes meanwhile, windows are of different states. Raises ConnectionLost.
     """
     at = 0
     while at < MAX_STRING_BYTES:

@@ -1,7 +1,7 @@
-"""Reads pages of one value: how much a page may ask for, how commands are sent, and how replies are taken apart.
+"""Reads pages of one value: limits of a page, sending commands, and taking replies apart.
 
-Every page ends with TYPE in the same write, so that a key which was deleted or replaced in between is noticed. How many
-elements a page asks for follows from the memory of an average one, so that a page stays below a megabyte.
+Every page ends with TYPE in the same write, so that a key that was deleted or replaced in between is noticed. The
+number of elements of a page follows from the memory of an average one, so that a page stays below a megabyte.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ PAGE_ITEMS: Final = 100
 CAUTIOUS_ITEMS: Final = FEW_ELEMENTS
 
 MAX_PAGE_BYTES: Final = 1 << 20
-"""What a page may bring, by the memory of an average element."""
+"""The largest page, by the memory of an average element."""
 
 STRING_WINDOW_BYTES: Final = 4 * 1024
 
 MAX_EMPTY_CALLS: Final = 10
-"""How many empty replies in a row end a page all the same: a table right after a mass deletion is mostly holes."""
+"""The number of consecutive empty replies that ends a page: a table right after a mass deletion is mostly holes."""
 
 
 MAX_PURPOSE_BYTES: Final = 128 << 20
-"""Largest value of which elements are read on purpose: no command tells the size of an item, a member or an entry, so
-that any of them may be nearly all of the value."""
+"""The largest value whose elements are read on request: no command returns the size of an item, a member or an entry,
+so that any of them may be nearly the whole value."""
 
 KEPT_BYTES: Final = 16 << 20
-"""What is kept of the elements of a page that were read on purpose; of others the size is shown."""
+"""The bytes that are kept of elements that were read on request; for others the size is shown."""
 
 COPIED_MIB_PER_S: Final = 500
-"""How fast servers write large replies, measured on 80 MiB: 0.5 to 1.8 GiB/s."""
+"""The speed at which servers write large replies, measured on 80 MiB: 0.5 to 1.8 GiB/s."""
 
 
 class Refused(Exception):  # noqa: N818 - it ends a preview, it is no error
-    """Nothing can be shown, for a reason."""
+    """The reason why nothing can be shown."""
 
     def __init__(self, why: Unknown, offers: tuple[Offer, ...] = ()) -> None:
         super().__init__(why.detail)
         self.why = why
         self.offers = offers
-        """What can be read all the same, if the user says so."""
+        """Elements that can be read all the same, on the user's request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class ValueReader:
     facts: KeyFacts
     page: Page = FIRST
     window_bytes: int = STRING_WINDOW_BYTES
-    """How much of a string the page shows."""
+    """The size of a page of a string."""
 
     @property
     def key(self) -> bytes:
@@ -75,12 +75,12 @@ class ValueReader:
 
     @property
     def start(self) -> int:
-        """Where the page begins in a value whose positions are numbers: an offset, an index or a scan cursor."""
+        """The start of the page in a value with numeric positions: an offset, an index or a scan cursor."""
         return self.page.position if isinstance(self.page.position, int) else 0
 
     @property
     def evidence(self) -> CollectionEvidence:
-        """What the guard has to know of a hash or set."""
+        """The evidence that the guard requires for a hash, set or sorted set."""
         facts = self.facts
         return CollectionEvidence(
             None if isinstance(facts.encoding, Unknown) else facts.encoding,
@@ -89,7 +89,7 @@ class ValueReader:
         )
 
     def supports(self, *, redis: Version, valkey: Version) -> bool:
-        """Whether the server may have what these versions brought; True where it hides its version."""
+        """Whether the server has these versions' features; True if it hides its version."""
         server = self.querier.connection.server
         if server.version is None or server.product not in ("redis", "valkey"):
             return True
@@ -97,7 +97,7 @@ class ValueReader:
 
     @property
     def max_items(self) -> int:
-        """How many elements the page may ask for, by the size of the average one; 0 when a single one is too much."""
+        """The most elements for the page, by the size of the average one; 0 if a single one is too large."""
         memory_bytes, mean = self.facts.memory_bytes, self.facts.mean_element_bytes
         if isinstance(memory_bytes, Unknown):
             return CAUTIOUS_ITEMS
@@ -108,7 +108,7 @@ class ValueReader:
         return CAUTIOUS_ITEMS if mean is None else min(PAGE_ITEMS, MAX_ELEMENTS, int(MAX_PAGE_BYTES // mean))
 
     def require_items(self, element: str) -> int:
-        """Return `max_items`; raises Refused, in terms of `element`, when a single one is too much."""
+        """Return `max_items`; raises Refused, in terms of `element`, if a single one is too large."""
         if not self.max_items:
             mean = self.facts.mean_element_bytes or 0
             why = f"on average one {element} takes {size(mean)}: none was read"
@@ -116,7 +116,7 @@ class ValueReader:
         return self.max_items
 
     def offers(self, element: str) -> tuple[Offer, ...]:
-        """Return which elements at the place of the page may be read on purpose, and what that costs at most."""
+        """Return offers to read elements at the page's position on request, with their maximum cost."""
         memory_bytes, mean, length = self.facts.memory_bytes, self.facts.mean_element_bytes, self.facts.length
         if isinstance(memory_bytes, Unknown) or mean is None or not isinstance(length, int):
             return ()
@@ -131,7 +131,7 @@ class ValueReader:
         return (one, many) if left > 1 else (one,)
 
     def kept(self, found: Iterable[Reply]) -> list[PreviewCell]:
-        """Return elements as cells; of what was read on purpose those that are small enough to be kept."""
+        """Return elements as cells; elements read on request only as far as they fit into KEPT_BYTES."""
         if not self.page.on_purpose:
             return [cell(one) for one in found]
         room, cells = KEPT_BYTES, []
@@ -143,7 +143,7 @@ class ValueReader:
 
     @property
     def size_notes(self) -> tuple[str, ...]:
-        """Why pages are smaller than usual, if they are."""
+        """Notes on why pages are smaller than usual."""
         if self.max_items >= PAGE_ITEMS or self.page.on_purpose:
             return ()
         mean = self.facts.mean_element_bytes
@@ -152,21 +152,21 @@ class ValueReader:
         return (f"pages of {self.max_items}: on average one element takes {size(mean)}",)
 
     def would(self, command: str, cost: str) -> str:
-        """Say what a command would do to this value, and so is not used."""
+        """Return the reason why a command is not used for this value."""
         if isinstance(self.facts.encoding, Unknown):
             return f"{command} might {cost}, since the encoding is not known"
         return f"{command} would {cost} in this encoding"
 
     def require_sample(self, command: str) -> None:
-        """Raise Refused where the server would walk over all elements for random ones, too."""
+        """Raise Refused if the server would walk over all elements even for random ones."""
         if not self.evidence.may_be_sampled:
             raise Refused(Unknown(Reason.TOO_LARGE, self.would(command, "walk over all elements")))
 
     async def begin(self, *commands: Command, reads_more: bool = False) -> list[Reply]:
-        """Send the first commands of a page with TYPE behind them; raises Refused when the key is not what it was.
+        """Send the first commands of a page with TYPE behind them; raises Refused if the key was deleted or replaced.
 
-        Where reading counts as an access, the idle time is read once more before, unless that was done just now;
-        `reads_more` says that commands will follow.
+        If reading counts as an access, the idle time is read once more before, unless it is recent; `reads_more`: more
+        commands will follow.
         """
         recency: list[Command] = []
         if (commands or reads_more) and self.querier.touches:
@@ -185,7 +185,7 @@ class ValueReader:
         return replies
 
     def _note_own_read(self, idle_s: Reply) -> None:
-        """Remember that the key is read, and its last use by others: by `idle_s` where that is later than its facts."""
+        """Remember that the key is read, and its last use by others: from `idle_s` if that is later than its facts."""
         own_reads, facts, now_s = self.querier.own_reads, self.facts, time.time()
         used_s = None if isinstance(facts.idle_s, Unknown) else facts.asked_at_s - facts.idle_s
         if isinstance(idle_s, int):
@@ -195,9 +195,9 @@ class ValueReader:
         own_reads.add(self.key, now_s, used_s=used_s, counter=counter)
 
     async def scan(self, command: Callable[[int], Command]) -> tuple[list[Reply], int]:
-        """Read from the page's cursor until something is found; return that and the next cursor, 0 at the end.
+        """Read from the page's cursor until something is found; return it and the next cursor, 0 at the end.
 
-        A call may come back empty where the table has holes; then the next one follows, up to `MAX_EMPTY_CALLS`.
+        A reply may be empty if the table has holes; then the next call follows, up to `MAX_EMPTY_CALLS`.
         """
         (reply,) = await self.begin(command(self.start))
         cursor, found = element_page(reply)
@@ -209,7 +209,7 @@ class ValueReader:
         return found, cursor
 
     def page_after(self, found: int, wanted: int) -> Page | None:
-        """Return the page after so many consecutive elements, None where the value ends with them."""
+        """Return the page after `found` consecutive elements, None if the value ends with them."""
         end = self.start + found
         return self.page.following(end, shown=found) if found == wanted and end != self.facts.length else None
 
@@ -222,13 +222,13 @@ class ValueReader:
 
 
 NO_ANSWER: Final = Unknown(Reason.FAILED, "the server's answer is not what was asked for")
-"""Why nothing is shown of a reply of another shape."""
+"""The refusal of a reply of an unexpected shape."""
 
 _MAX_DIGITS: Final = 20
 
 
 def items(reply: Reply) -> list[Reply]:
-    """Return the items of an array, or of a set of protocol 3; anything else, an error reply too, is empty."""
+    """Return the items of an array, or of a set of protocol 3; empty for anything else, including an error reply."""
     return list(reply) if isinstance(reply, (list, set, frozenset)) else []
 
 
@@ -238,7 +238,7 @@ def byte_items(reply: Reply) -> list[bytes]:
 
 
 def pairs(reply: Reply) -> Iterator[tuple[Reply, Reply]]:
-    """Yield the pairs of a map, a flat array or an array of pairs; anything else is empty."""
+    """Yield the pairs of a map, a flat array or an array of pairs; nothing for anything else."""
     if isinstance(reply, dict):
         yield from reply.items()
         return
@@ -254,12 +254,12 @@ def mapping(reply: Reply) -> dict[bytes, Reply]:
 
 
 def cell(reply: Reply) -> PreviewCell:
-    """Return one value as a cell; what is neither bytes nor a number is an empty one."""
+    """Return one value as a cell; an empty one for anything but bytes and numbers."""
     return reply if isinstance(reply, (bytes, int, float)) else None
 
 
 def integer(reply: Reply) -> int | None:
-    """Return a number; one that does not fit into 64 bits with a sign comes as text."""
+    """Return a number, or None; a number beyond signed 64 bits comes as text."""
     if isinstance(reply, bytes) and reply.isdigit() and len(reply) <= _MAX_DIGITS:
         return int(reply)
     return reply if isinstance(reply, int) else None
@@ -290,14 +290,14 @@ def expect_bytes(reply: Reply) -> bytes:
 
 
 def expect_count(reply: Reply) -> int:
-    """Return a count or an index; raises Refused for anything else, such as a number below zero."""
+    """Return a count or an index; raises Refused for anything else, such as a negative number."""
     if isinstance(reply, int) and not isinstance(reply, bool) and reply >= 0:
         return reply
     raise Refused(unknown_from(reply) if isinstance(reply, ServerError) else NO_ANSWER)
 
 
 def element_page(reply: Reply) -> tuple[int, list[Reply]]:
-    """Return the next cursor and the elements of an HSCAN or SSCAN reply; raises Refused for what is no page."""
+    """Return the next cursor and the elements of an HSCAN or SSCAN reply; raises Refused for anything else."""
     parts = expect_items(reply)
     cursor = integer(parts[0]) if len(parts) == 2 else None
     if cursor is None or not 0 <= cursor < 1 << 64:
