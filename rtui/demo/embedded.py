@@ -30,7 +30,7 @@ MAX_SOCKET_PATH: Final = 100
 
 
 class DemoUnavailable(RtuiError):  # noqa: N818 - what happened, not what went wrong in the program
-    """The demo can't run here; the remedy says what would help."""
+    """The demo can't run here; the remedy says how to make it run."""
 
     def __init__(self, happened: str, remedy: str) -> None:
         super().__init__("The demo can't start", happened, remedy)
@@ -50,7 +50,7 @@ def find_program() -> Path:
 class EmbeddedServer:
     """Starts the server and stops it; a context manager.
 
-    A supervisor process holds the server and ends it when this process is gone: after Ctrl-C, a crash, a closed
+    A supervisor process starts the server and ends it when this process is gone: after Ctrl-C, a crash, a closed
     terminal or a kill.
     """
 
@@ -96,9 +96,9 @@ class EmbeddedServer:
         return Target(socket_path=str(self._folder / supervisor.SOCKET_NAME), name="demo")
 
     def connect(self) -> socket.socket:
-        """Open a connection to this very server; it cannot lead to another one.
+        """Open a connection to this server, and to no other one.
 
-        Raises OSError when the server is gone.
+        Raises OSError if the server is gone.
         """
         connection = socket.socket(socket.AF_UNIX)
         try:
@@ -113,7 +113,7 @@ class EmbeddedServer:
         return connection
 
     def stop(self) -> None:
-        """Stop the server and remove its folder; return when both are gone. It may be called twice."""
+        """Stop the server and remove its folder; returns when both are gone. May be called twice."""
         for pipe in (self._supervisor.stdin, self._supervisor.stdout, self._supervisor.stderr):
             if pipe is not None:
                 pipe.close()

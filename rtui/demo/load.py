@@ -1,7 +1,7 @@
-"""The demo: an embedded server, and the process that loads the sample keyspaces into it while they are browsed.
+"""The demo: an embedded server, and the process that loads the sample keyspaces while they are browsed.
 
-That process gets a connected socket as its standard input and has no code to connect to anything: `start_loading` hands
-it a connection that an `EmbeddedServer` made to itself.
+That process gets a connected socket as its standard input and has no code to connect to anything: `start_loading`
+passes it a connection that an `EmbeddedServer` made to itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay
 from rtui.server.wire.target import Target
 
 CHUNK_WRITES: Final = 500
-"""How many writes are sent at once; the replies to one chunk are read after the next one has been sent."""
+"""The number of writes per chunk; replies to one chunk are read after the next one has been sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class Demo:
 
     @property
     def is_loading(self) -> bool:
-        """Whether keys are still being added; a scan that began before the end does not see all of them."""
+        """Whether keys are still being added; a scan that began before the end misses some."""
         return self._loader.poll() is None
 
     def wait_loaded(self) -> bool:
-        """Wait until the last key is there; False if the loader failed."""
+        """Wait until the last key is loaded; False if the loader failed."""
         return self._loader.wait() == 0
 
 
@@ -51,7 +51,7 @@ class Demo:
 def demo_server(keys: int = DEFAULT_DEMO_KEYS, day: DemoDay = "bad") -> Iterator[Demo]:
     """Start the embedded server and begin to load about `keys` sample keys; stop it at the end of the block.
 
-    Raises DemoUnavailable where there is no embedded server.
+    Raises DemoUnavailable without an embedded server.
     """
     with EmbeddedServer() as server:
         loader = start_loading(server, keys, day)
@@ -65,7 +65,7 @@ def demo_server(keys: int = DEFAULT_DEMO_KEYS, day: DemoDay = "bad") -> Iterator
 def start_loading(server: EmbeddedServer, keys: int, day: DemoDay = "bad") -> subprocess.Popen[bytes]:
     """Start a process that loads about `keys` keys into the embedded server.
 
-    It ends with code 0 when all are there, and also when the server ends.
+    It exits with 0 when all are loaded, and also ends if the server does.
     """
     package_parent = str(Path(rtui.__file__).parent.parent)
     with server.connect() as connection:
@@ -80,13 +80,13 @@ def start_loading(server: EmbeddedServer, keys: int, day: DemoDay = "bad") -> su
 
 
 def pack(write: Write) -> bytes:
-    """Return a command in the form of the protocol."""
+    """Return a command in the wire format."""
     parts = [part if isinstance(part, bytes) else str(part).encode() for part in write]
     return b"*%d\r\n%s" % (len(parts), b"".join([b"$%d\r\n%s\r\n" % (len(part), part) for part in parts]))
 
 
 def send(connection: socket.socket, writes: Iterable[Write]) -> list[str]:
-    """Send all writes in a pipeline; return the server's error replies. Raises OSError when it is gone."""
+    """Send all writes in a pipeline; return the server's error replies. Raises OSError if the server is gone."""
     reader = hiredis.Reader()
     errors: list[str] = []
     before = 0

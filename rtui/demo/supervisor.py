@@ -1,4 +1,4 @@
-"""The process between rtui and the embedded server: when rtui is gone, however that happened, so is the server.
+"""The process between rtui and the embedded server: it stops the server when rtui has ended in any way.
 
 Runs as a file of its own, `supervisor.py PROGRAM FOLDER`, and imports nothing of rtui. Its standard input is a pipe
 that rtui holds open and never writes to; the kernel closes it when rtui ends by an exit, a crash, a signal or a kill.
@@ -29,16 +29,17 @@ SETTINGS = (
     ("enable-module-command", "no"),
     ("maxmemory-policy", "allkeys-lfu"),
 )
-"""No network, no persistence, nothing that a demo does not need; and LFU counters, so that some keys are hot.
+"""No network, no persistence, no dangerous commands; LFU counters, so that some keys are hot.
 
-Nothing is evicted, since memory has no limit."""
+Memory has no limit, so nothing is evicted.
+"""
 
 LOG_TAIL_BYTES = 2_000
-"""How much of the server's log is printed when the server ends by itself."""
+"""The number of bytes of the log printed if the server ends by itself."""
 
 
 def _die_with_parent() -> None:
-    """Have Linux kill the server when this process is killed."""
+    """Make Linux kill the server when this process is killed."""
     if sys.platform == "linux":
         set_parent_death_signal = 1
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
@@ -47,7 +48,7 @@ def _die_with_parent() -> None:
 def main(program: str, folder: Path) -> int:
     """Print the server's process id, wait until rtui or the server ends, stop the server and remove the folder.
 
-    The exit code is 1, with the end of the log on standard error, when the server ended first.
+    The exit code is 1, with the end of the log on standard error, if the server ended first.
     """
     for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(ignored, signal.SIG_IGN)

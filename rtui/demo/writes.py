@@ -14,24 +14,25 @@ Write = tuple[Argument, ...]
 """One command; the second argument is the key."""
 
 RDB_VERSION: Final = 9
-"""The version of the payloads of RESTORE: every server since Redis 5 reads it."""
+"""The version of RESTORE payloads: every server since Redis 5 reads it."""
 
 
 @dataclass(slots=True)
 class WriteGroup:
-    """Writes that belong together: those that create keys of their own, and additions to keys that groups share."""
+    """Writes that belong together: those that create the group's own keys, and additions to keys shared with other
+    groups."""
 
     own: list[Write] = field(default_factory=list)
     shared: list[Write] = field(default_factory=list)
 
     @property
     def keys(self) -> int:
-        """How many keys the group creates, without shared ones."""
+        """The number of keys that the group creates, without shared ones."""
         return len({write[1] for write in self.own})
 
 
 def until(keys: int, fixed: WriteGroup, others: Iterable[WriteGroup]) -> Iterator[WriteGroup]:
-    """Yield a group that is there at any scale, then others until there are about so many keys."""
+    """Yield the group of fixed keys, then others until there are about `keys` keys."""
     made = 0
     for group in chain([fixed], others):
         yield group

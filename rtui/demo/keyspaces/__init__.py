@@ -18,7 +18,7 @@ class Keyspace(Protocol):
     """A generator of groups."""
 
     def __call__(self, random: Random, keys: int, *, is_good: bool = False) -> Iterator[WriteGroup]:
-        """Yield groups with about so many keys in all; on a good day without planted defects."""
+        """Yield groups with about `keys` keys in all, without planted defects if the day `is_good`."""
 
 
 KEYSPACES: Final[dict[str, tuple[Keyspace, float]]] = {
@@ -34,8 +34,7 @@ KEYSPACES: Final[dict[str, tuple[Keyspace, float]]] = {
 def write_groups(keys: int = DEFAULT_DEMO_KEYS, seed: int = DEFAULT_SEED, day: DemoDay = "bad") -> Iterator[WriteGroup]:
     """Yield all five keyspaces, mixed so that each grows from the start, and the awkward names: about `keys` keys.
 
-    Every planted defect and every awkward key is there at any scale, so small numbers are exceeded; on a good day there
-    is none of them.
+    Every planted defect and awkward key is present at any scale, so small numbers are exceeded; a good day has none.
     """
     if day == "bad":
         yield from awkward.write_groups(Random(f"{seed} awkward"))

@@ -1,8 +1,8 @@
 """An application's naming guide: `{app}:{layer}:{entity}:{action}:{id}`, lowercase, short, a TTL on every cache key.
 
 Planted: names that break the guide, cache keys and locks without TTL, tags that name cached keys which are gone, and a
-cliff: everybody who logged in after the last release loses the session within the same two minutes. On a good day
-nothing of it is there, and every session has its refresh token.
+cliff: everybody who logged in after the last release loses the session within the same two minutes. A good day has none
+of these, and every session has its refresh token.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CLIFF_SHARE: Final = 0.38
 """The share of the sessions that expire together."""
 
 CLIFF_S: Final = (31 * MINUTE_S, 33 * MINUTE_S)
-"""When they do, counted from the start of the demo."""
+"""The range of their expiry, in seconds from the start of the demo."""
 
 LOGIN_AT: Final = 1_767_225_600
 """A fixed moment, 2026-01-01 UTC, in seconds: values do not depend on when the demo runs."""
@@ -39,11 +39,11 @@ BAD_NAMES: Final = (
     "app:cache:product-recommendations-for-returning-customers:detail:81234",
     "App:Session:9f8e",
 )
-"""Names that the guide shows as bad, and two of the same kinds."""
+"""The guide's examples of bad names, and two similar ones."""
 
 
 _SHARES: Final = {"session": 44, "detail": 22, "rate": 9, "refresh": 9, "list": 7, "blacklist": 5, "otp": 3, "lock": 1}
-"""How many of a hundred keys are of which kind."""
+"""The percentage of keys of each kind."""
 
 _KINDS: Final = [kind for kind, share in _SHARES.items() for _ in range(share)]
 
@@ -51,7 +51,7 @@ _KINDS: Final = [kind for kind, share in _SHARES.items() for _ in range(share)]
 def write_groups(random: Random, keys: int, *, is_good: bool = False) -> Iterator[WriteGroup]:
     """Yield about `keys` keys; the top of the module lists the defects planted among them, unless the day `is_good`."""
     if is_good:
-        return until(keys, _fixed_well(random), (_one_well(random, serial) for serial in count(1)))
+        return until(keys, _fixed_on_good_day(random), (_one_on_good_day(random, serial) for serial in count(1)))
     return until(keys, _fixed(random), (_one(random, serial) for serial in count(1)))
 
 
@@ -62,7 +62,7 @@ def _one(random: Random, serial: int) -> WriteGroup:
     return _detail(random, serial) if kind == "detail" else WriteGroup([_string(random, serial, kind)])
 
 
-def _one_well(random: Random, serial: int) -> WriteGroup:
+def _one_on_good_day(random: Random, serial: int) -> WriteGroup:
     kind = random.choice(_KINDS)
     if kind == "session":
         user, role, ip = serial, random.choice(_ROLES), _ipv4(random)
@@ -141,17 +141,17 @@ def _string(random: Random, serial: int, kind: str) -> Write:
 
 
 def _fixed(random: Random) -> WriteGroup:
-    """Return the keys that are there at any scale, with their defects."""
+    """Return the keys that are present at any scale, with their defects."""
     writes: list[Write] = [text(name, "left by an older version") for name in BAD_NAMES]
     for entity in _ENTITIES:
         tags = f"app:tags:{entity}"
         writes += [("SADD", tags, *(f"app:cache:{entity}:detail:gone-{number}" for number in range(1, 6)))]
     writes.append(text("app:lock:order:81123", "worker-7"))
-    return WriteGroup([*writes, *_fixed_well(random).own])
+    return WriteGroup([*writes, *_fixed_on_good_day(random).own])
 
 
-def _fixed_well(random: Random) -> WriteGroup:
-    """Return the keys that are there at any scale on any day."""
+def _fixed_on_good_day(random: Random) -> WriteGroup:
+    """Return the keys that are present at any scale on any day."""
     writes: list[Write] = []
     for entity in _ENTITIES:
         counter, ids = f"app:cache:{entity}:count", f"app:cache:{entity}:ids:all"

@@ -12,7 +12,7 @@ from rtui.demo.writes import Write, WriteGroup, expires, record, text
 LONG_NAME_BYTES: Final = 100_000
 
 CORNER: Final = b"awkward"
-"""The namespace of those names that can be in one; the others are at the top level."""
+"""The namespace of all such names but those that can't have a prefix, which are at the top level."""
 
 HOSTILE_NAMES: Final = (
     b"\x00\x01\x02\xff\xfe",
@@ -44,7 +44,7 @@ HOSTILE_NAMES: Final = (
     b"%s %d {0} %n",
     b"--option",
 )
-"""Segments that have an effect where text is trusted."""
+"""Segments that have an effect in a program that trusts text."""
 
 SEPARATED_NAMES: Final = (b"", b":", b"::", b":::", b":leading", b"trailing:", b"double::inside", b":both:")
 """Names with empty segments; the first is the empty name."""
@@ -64,7 +64,7 @@ TAGGED_NAMES: Final = (
 
 
 def write_groups(random: Random) -> Iterator[WriteGroup]:
-    """Yield the writes of all awkward names, then those of the values."""
+    """Yield the writes of all awkward names, then of the awkward values."""
     writes: list[Write] = [text(CORNER + b":names:" + name, "a hostile name") for name in HOSTILE_NAMES]
     writes += [text(name, "empty segments") for name in SEPARATED_NAMES]
     writes += [text(CORNER + b":" + name, "empty segments") for name in SEPARATED_NAMES]

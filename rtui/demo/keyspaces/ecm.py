@@ -1,8 +1,7 @@
 """A company's usage rules with a table of all keys: `business:sub-business:id`, underscores inside a part.
 
-Planted: keys that the table does not know, locks that nothing ends, a name of 1,024 bytes, one too short to read,
-quotes, spaces and line breaks in names, and the old version of a key that was to be retired. On a good day nothing of
-it is there.
+Planted: keys missing from the table, locks that never expire, a name of 1,024 bytes, one too short to read, quotes,
+spaces and line breaks in names, and the old version of a key that was to be retired. A good day has none of these.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ UNKNOWN: Final = (
     "ecm:report:export_job:17",
     "comment:1234:reply.to",
 )
-"""Keys that nobody entered into the table."""
+"""Keys that are missing from the table."""
 
 
 def write_groups(random: Random, keys: int, *, is_good: bool = False) -> Iterator[WriteGroup]:
     """Yield about `keys` keys; the top of the module lists the defects planted among them, unless the day `is_good`."""
     if is_good:
-        return until(keys, WriteGroup(), (WriteGroup([_one_well(random, serial)]) for serial in count(1)))
+        return until(keys, WriteGroup(), (WriteGroup([_one_on_good_day(random, serial)]) for serial in count(1)))
     writes: list[Write] = [text(name, "nobody knows") for name in UNKNOWN]
     writes += [text("ecm:archive:".ljust(1_024, "x"), "a name of 1,024 bytes")]
     bad_names = ("two words", 'a"quote', "line\nbreak")
@@ -57,7 +56,7 @@ def _one(random: Random, serial: int) -> Write:
     return text(f"ecm:product:lock:verify:{product}", f"reviewer-{serial % 40}")
 
 
-def _one_well(random: Random, serial: int) -> Write:
+def _one_on_good_day(random: Random, serial: int) -> Write:
     product = f"P{random.getrandbits(36):011d}"
     kind = random.random()
     if kind < 0.7:

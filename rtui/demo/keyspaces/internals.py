@@ -1,8 +1,8 @@
-"""What goes wrong under load, made visible: cached nulls, an avalanche, locks, a big key, tags that share a slot.
+"""Typical problems under load: cached nulls, an avalanche, locks, a big key, tags that share a slot.
 
-Planted: a few products that everybody asks for, promotions that all expire in the same second, a cached null without
-TTL, a lock without TTL, a hash and a string far too big to delete at once. On a good day nothing of it is there, and
-what expires was written at any time before.
+Planted: a few very popular products, promotions that all expire in the same second, a cached null without TTL, a lock
+without TTL, a hash and a string far too big to delete at once. A good day has none of these, and expiring keys were
+written at random times.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from rtui.demo.writes import Argument, Write, WriteGroup, expires, record, text,
 
 _STREAM: Final = "events:orders"
 FIRST_ENTRY_MS: Final = 1_767_225_600_000
-"""The entries of the stream come after this moment."""
+"""The stream's entries are later than this moment."""
 
 HOTTEST, COOLEST = 230, 8
-"""The LFU counters of what everybody asks for, and of what is called hot and hardly is."""
+"""The LFU counters of the most popular keys, and of keys that are called hot but hardly are."""
 
-SEEN_WELL: Final = 1_000
-"""Fields of the hash of users that were seen, on a good day."""
+SEEN_ON_GOOD_DAY: Final = 1_000
+"""Fields of the hash of seen users, on a good day."""
 
 LOGICAL_EXPIRY: Final = 1_767_229_200
 """The `expire_at` inside values that guard a hot key, a fixed moment in seconds."""
@@ -32,7 +32,7 @@ LOGICAL_EXPIRY: Final = 1_767_229_200
 def write_groups(random: Random, keys: int, *, is_good: bool = False) -> Iterator[WriteGroup]:
     """Yield about `keys` keys; the top of the module lists the defects planted among them, unless the day `is_good`."""
     if is_good:
-        fixed = WriteGroup(_seen_users(SEEN_WELL))
+        fixed = WriteGroup(_seen_users(SEEN_ON_GOOD_DAY))
         return until(keys, _fixed(random, fixed), (_one(random, number, is_good=True) for number in count(1)))
     fixed = _fixed(random, _defects(random, big_fields=max(2_000, min(60_000, keys))))
     return until(keys, fixed, (_one(random, number) for number in count(1)))
@@ -53,7 +53,7 @@ def _one(random: Random, number: int, *, is_good: bool = False) -> WriteGroup:
 
 
 def _tagged(random: Random, prefix: str) -> WriteGroup:
-    """Two keys that a cluster keeps in one slot."""
+    """Return the writes of two keys that a cluster keeps in one slot."""
     user = prefix.partition("{user:")[2].removesuffix("}")
     profile: dict[str, Argument] = {"name": f"n{user}", "email": f"u{user}@example.com", "role": "user"}
     posts = ("LPUSH", f"{prefix}:posts", *(f"post-{n}" for n in range(random.randrange(1, 8))))
@@ -71,7 +71,7 @@ def _product(random: Random, number: int, *, is_good: bool) -> WriteGroup:
 
 
 def _defects(random: Random, *, big_fields: int) -> WriteGroup:
-    """Return what is wrong at any scale."""
+    """Return the defects that are present at any scale."""
     writes: list[Write] = [
         text("p:0", ""),
         text("lock:p:0", "worker that died"),
@@ -81,7 +81,7 @@ def _defects(random: Random, *, big_fields: int) -> WriteGroup:
 
 
 def _seen_users(number: int) -> list[Write]:
-    """Return the writes of a hash of so many fields."""
+    """Return the writes of a hash of `number` fields."""
     writes = []
     for start in range(0, number, 2_000):
         fields: dict[str, Argument] = {
@@ -92,7 +92,7 @@ def _seen_users(number: int) -> list[Write]:
 
 
 def _fixed(random: Random, before: WriteGroup) -> WriteGroup:
-    """Return the keys that are there at any scale, after others."""
+    """Return the keys that are present at any scale, after those of `before`."""
     config = json.dumps({"flags": {"checkout_v2": True, "dark_mode": False}, "rate": 0.25})
     writes: list[Write] = [*before.own, used_text("hot:config", config, HOTTEST)]
     day = "limits:api:day"

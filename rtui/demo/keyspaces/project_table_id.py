@@ -1,8 +1,8 @@
 """A team's rule set: `PROJECT:TABLE:COLUMN:value`, life times that differ, hash tags used sparingly.
 
 Planted: values over 10 KB, one hash of thousands of fields, a table that expires all at once, three ways of writing
-words in one project, and one tag that puts a tenth of the keys into one slot. On a good day nothing of it is there, and
-every row has a life time.
+words in one project, and one tag that puts a tenth of the keys into one slot. A good day has none of these, and every
+row has a life time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CITIES: Final = ("Porto", "Lviv", "Nairobi", "Osaka", "Lima", "Graz")
 def write_groups(random: Random, keys: int, *, is_good: bool = False) -> Iterator[WriteGroup]:
     """Yield about `keys` keys; the top of the module lists the defects planted among them, unless the day `is_good`."""
     if is_good:
-        return until(keys, _fixed_well(random), (_user(random, number, is_good=True) for number in count(1)))
+        return until(keys, _fixed_on_good_day(random), (_user(random, number, is_good=True) for number in count(1)))
     return until(keys, _fixed(random), (_user(random, number) for number in count(1)))
 
 
@@ -63,7 +63,7 @@ def _user(random: Random, number: int, *, is_good: bool = False) -> WriteGroup:
 
 
 def _fixed(random: Random) -> WriteGroup:
-    """Return the keys that are there at any scale."""
+    """Return the keys that are present at any scale."""
     writes: list[Write] = [text(name, f"tag rule {number}") for number, name in enumerate(TAG_RULES)]
     writes += [text(f"pro:userProfile:uid:{number}", "lower camel") for number in range(1, 9)]
     writes += [text(f"Pro:UserProfile:Uid:{number}", "upper camel") for number in range(1, 9)]
@@ -84,8 +84,8 @@ def _fixed(random: Random) -> WriteGroup:
     return WriteGroup(writes)
 
 
-def _fixed_well(random: Random) -> WriteGroup:
-    """Return the keys that are there at any scale on a good day."""
+def _fixed_on_good_day(random: Random) -> WriteGroup:
+    """Return the keys that are present at any scale on a good day."""
     stock, rank, visitors = "PRO:STOCK:DEPOT:1", "PRO:RANK:WEEK:7", "PRO:VISITORS:DAY:20260201"
     fields: dict[str, Argument] = {f"sku-{n:06d}": random.randrange(500) for n in range(900)}
     board = [part for member in range(2_000) for part in (random.randrange(1_000_000), f"uid-{member}")]

@@ -1,8 +1,8 @@
-"""Nine entities of a restaurant as JSON strings, with indexes that the application keeps by hand.
+"""Nine entities of a restaurant as JSON strings, with indexes that the application maintains itself.
 
 Planted: indexes that name an entity which is gone, sets that hold such ids, copies of one index that disagree, and no
-TTL anywhere: what was ordered months ago is still there, and nobody has used it since. On a good day every index and
-every copy is right, and what is cached expires.
+TTL anywhere: orders of months ago are still there, unused. On a good day every index and every copy is right, and
+cached values expire.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _STATES: Final = ("paid", "cooking", "served", "cancelled")
 MENU: Final = 64
 
 GONE_EVERY: Final = 60
-"""One user in so many was deleted, and the index by email was forgotten."""
+"""One in this many users was deleted, but is still in the index by email."""
 
 STALE_EVERY: Final = 45
-"""For one user in so many the two sets of orders differ."""
+"""For one in this many users the two sets of orders differ."""
 
 
 Counters = defaultdict[str, Iterator[int]]
-"""The ids of each entity, as INCR on its counter would give them."""
+"""The ids of each entity, as returned by INCR on its counter."""
 
 
 def write_groups(random: Random, keys: int, *, is_good: bool = False) -> Iterator[WriteGroup]:
@@ -43,7 +43,7 @@ def write_groups(random: Random, keys: int, *, is_good: bool = False) -> Iterato
 
 
 def _entity(group: WriteGroup, entity: str, number: int, body: dict[str, object], *, is_old: bool = False) -> None:
-    """Add an entity to its key, to the list of all ids and to the counter."""
+    """Add the writes of an entity's key, of the list of all ids and of the counter to a group."""
     value = json.dumps({"id": number, **body}, ensure_ascii=False)
     key = f"{entity}:{number}"
     group.own.append(used_text(key, value, 0) if is_old else text(key, value))
@@ -51,7 +51,7 @@ def _entity(group: WriteGroup, entity: str, number: int, body: dict[str, object]
 
 
 def _menu(random: Random, *, is_good: bool) -> WriteGroup:
-    """Roles, permissions, categories and dishes."""
+    """Return the writes of roles, permissions, categories and dishes."""
     group = WriteGroup()
     for number, role in enumerate(_ROLES, 1):
         _entity(group, "role", number, {"name": role})
@@ -80,7 +80,7 @@ def _menu(random: Random, *, is_good: bool) -> WriteGroup:
 
 
 def _user(random: Random, user: int, ids: Counters, *, is_good: bool) -> WriteGroup:
-    """A user with a cart and some orders, and every index on them."""
+    """Return the writes of a user with a cart and some orders, and all their indexes."""
     group = WriteGroup()
     email = f"guest{user}@example.com"
     if is_good or user % GONE_EVERY:

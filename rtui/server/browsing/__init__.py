@@ -1,1 +1,1 @@
-"""A keyspace as it is browsed: the session, its passes over the names, and its state."""
+"""A keyspace being browsed: the session, its passes over the names, and its state."""

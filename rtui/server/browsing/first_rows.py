@@ -1,11 +1,11 @@
-"""The first rows of a keyspace: a first page after one round trip, then the shares of namespaces by a sample.
+"""The first rows of a keyspace: a first page after one round trip, then estimated sizes of namespaces by a sample.
 
-The page is asked for on the interactive lane, which is open already, in one write with what tells the size of the
-database. A server that answers SCAN only by itself is asked once more, by single commands on the lane for bulk work.
+The page is requested on the interactive lane, which is open already, in one write with the commands for the size of the
+database. A server that requires SCAN on its own is asked again, by single commands on the bulk lane.
 
 The sample's estimated counts are written into the store. Random cursors sample a hash table; where cursors go slot by
-slot, as on nodes of a cluster, every slot gives keys by its size. Of a cluster every node gives its share, so that
-every key is as likely as any other.
+slot, as on nodes of a cluster, every slot gives keys by its size. Every node of a cluster contributes by its size, so
+that all keys are equally likely.
 """
 
 from __future__ import annotations
@@ -40,36 +40,36 @@ from rtui.server.wire.lane import Lane
 from rtui.server.wire.supervised_tasks import for_each
 
 FIRST_COUNT: Final = 20
-"""COUNT of the page that brings the first rows, on the interactive lane, where names may be of any length."""
+"""COUNT of the first page, on the interactive lane, where names may have any length."""
 
 
 class FirstPage:
-    """Asks for the first page until it comes; `read` it once, the rest may be read at any time."""
+    """Requests the first page until it arrives; call `read` once, the rest may be read at any time."""
 
     def __init__(self, only: ScanFilter) -> None:
         self.waits_for: SafeText | None = None
-        """Why it does not come yet."""
+        """The reason why it is delayed; None if it isn't."""
         self.keys: Sequence[bytes] = ()
-        """All that the server has sent, also what the filter does not let through."""
+        """All keys that the server has sent, before filtering on the client."""
         self.before: SizeSnapshot | None = None
-        """The database when it came; None before that."""
+        """The size of the database when the page arrived; None before that."""
         self.cost = Cost()
         self.revision = 0
-        """Raised by every change of `waits_for`."""
+        """Incremented by every change of `waits_for`."""
         self._only = only
 
     @property
     def is_uncounted(self) -> bool:
-        """Whether the server counts its keys only now and then: DBSIZE was 0 beside keys."""
+        """Whether the server counts its keys only now and then: DBSIZE was 0 although there are keys."""
         return bool(self.keys) and self.before is not None and self.before.size == 0
 
     @property
     def size(self) -> int | None:
-        """Keys of the database when it came, if that is known."""
+        """The number of keys of the database when the page arrived, if known."""
         return None if self.before is None or self.is_uncounted else self.before.size
 
     async def read(self, connection: Connection, primary: Primary | None, store: NamespaceStore) -> ScanNode | None:
-        """Put the first rows into the store; return what is left to scan, None if that was all.
+        """Put the first rows into the store; return the rest to scan, None if there is no more.
 
         `primary` is that of a replica. Raises a ScanRefusedError, or ConnectionLost after MAX_LOSSES of them.
         """
@@ -78,7 +78,7 @@ class FirstPage:
         while True:
             await connection.online()
             server = connection.server
-            match, passes = only.sent_to(server)
+            match, accepts = only.sent_to(server)
             command = guard.scan(0, count=FIRST_COUNT, match=match, key_type=only.key_type)
             asked = (command, *snapshot_commands(connection))
             try:
@@ -103,7 +103,7 @@ class FirstPage:
         self._wait_for(None)
         self.keys, self.before = keys, read_snapshot(connection, replies[1:])
         self.cost = Cost(commands=len(asked), keys=len(keys))
-        store.add(keys if passes is None else [*filter(passes, keys)])
+        store.add(keys if accepts is None else [*filter(accepts, keys)])
         if not cursor:
             return None
         return ScanNode(
@@ -122,49 +122,49 @@ class FirstPage:
 
 
 MAX_EXPECTED: Final = 400
-"""Namespaces that are listed from a sample at most; of smaller ones it tells hardly anything."""
+"""The most namespaces listed from a sample; of smaller ones its estimates are hardly useful."""
 
 SAMPLE_FROM: Final = 20_000
 """Smaller databases are scanned before a sample would be taken."""
 
 SLOT_SAMPLE_KEYS: Final = 4_000
-"""Keys of a sample by slots, which costs several times as much a key: every share within a point and a half or so."""
+"""Keys of a sample by slots, which costs several times as much per key: every share within about 1.5 points."""
 
 SLOT_SAMPLE_FROM: Final = 2_000_000
 """Smaller databases are scanned in at most three times the time of such a sample: on three nodes some 600,000 keys."""
 
 
 class Overviews:
-    """Takes overviews for one pass, each in the place of the last: the estimates in the store are of the latest.
+    """Takes overviews for one pass, each replacing the last: the estimates in the store are of the latest.
 
-    What was counted of a server whose cursors prove to be no places is forgotten.
+    Counts of a server whose cursors prove not to be positions are discarded.
     """
 
     def __init__(self, deployment: Deployment, store: NamespaceStore, control: RunControl, only: ScanFilter) -> None:
-        """A filter lets through what no sample tells of, so there is no overview with one."""
+        """With a filter in `only` there is no overview: a sample says nothing about the keys that it selects."""
         self.sampled = 0
-        """Size of the sample that the estimated counts come from."""
+        """Size of the sample behind the estimated counts."""
         self.total: Estimate | None = None
-        """Keys of the database by that sample."""
+        """The estimated number of keys of the database, by the sample."""
         self.cost = Cost()
-        """Of all overviews, and of what was asked of the cursors."""
+        """The cost of all overviews and of the checks of cursors."""
         self.is_sampling = False
-        """Whether one is being taken."""
+        """Whether an overview is being taken."""
         self.revision = 0
-        """Raised by every change of `is_sampling`."""
+        """Incremented by every change of `is_sampling`."""
         self._deployment, self._store, self._control, self._only = deployment, store, control, only
         self._tally = NamespaceTally(store.separators)
 
     def forget(self) -> None:
-        """Have none: the store was emptied. What they have cost stays."""
+        """Discard the overview, for an emptied store; its cost stays."""
         self.sampled, self.total, self._tally = 0, None, NamespaceTally(self._store.separators)
 
     @for_purpose(Purpose.SAMPLE)
     async def take(self, nodes: Sequence[ScanNode], size: int | None) -> list[ScanNode]:
-        """Take a sample where it tells more, sooner than the scan would; return how to scan, by proven cursors.
+        """Take a sample if it gives a picture sooner than the scan would; return the nodes to scan, by proven cursors.
 
-        Of several nodes only if all have such cursors, or go slot by slot. Each gives as many keys as its share of all
-        is, so that every key is as likely as any other. `size` is the number of all keys, if it is known.
+        Several nodes are sampled only if all have such cursors, or go slot by slot. Each contributes by its share of
+        all keys, so that all keys are equally likely. `size` is the number of all keys, if known.
         """
         await for_each(nodes, self._prove)
         nodes = [*map(as_proven, nodes)]
@@ -179,7 +179,7 @@ class Overviews:
         try:
             sampled = await for_each(nodes, partial(self._sample_node, size=size))
             is_left = self._deployment.is_cluster or is_by_slot
-            for _ in self._show(size) if all(sampled) and is_left else ():
+            for _ in self._write_estimates(size) if all(sampled) and is_left else ():
                 await asyncio.sleep(YIELD_S)
         except ConnectionLost:
             pass
@@ -195,13 +195,13 @@ class Overviews:
         self.revision += 1
 
     async def _prove(self, node: ScanNode) -> None:
-        """Find out whether the cursors of a node are positions; once more in the scan where the connection is lost."""
+        """Find out whether the cursors of a node are positions; if the connection is lost, the scan does it again."""
         with contextlib.suppress(ConnectionLost):
             commands = await prove_cursors(node.connection, node.size)
             self.cost += Cost(commands=commands)  # read after the wait: nodes are asked side by side
 
     async def _sample_node(self, node: ScanNode, size: int | None) -> bool:
-        """Take a node's part of the sample; return whether that could be had."""
+        """Take a node's part of the sample; return whether that succeeded."""
         share = 1.0 if not self._deployment.is_cluster or not size else (node.size or 0) / size
         if not share or not node.connection.is_online:
             return not share
@@ -217,14 +217,14 @@ class Overviews:
     async def _sample_cursors(self, lane: Lane, size: int | None, share: float) -> Sample:
         """Sample, and write counts early and again at the end; `size` is DBSIZE if known. A failure ends it early.
 
-        If only a `share` of the sample is taken on this lane, the rest on those of other nodes, the counts are left to
-        `_show`: those of some nodes tell nothing of all.
+        If only a `share` of the sample is taken on this lane, the counts are left to `_write_estimates`: counts of
+        some nodes are no estimate of the whole.
         """
         traffic, bytes_in, bytes_out = lane.traffic, lane.traffic.bytes_in, lane.traffic.bytes_out
 
         def show(taken: Sample) -> Slices[None]:
             self.total = taken.total
-            yield from self._show(size if size is not None else self.total)
+            yield from self._write_estimates(size if size is not None else self.total)
 
         on_more, keys = show if share == 1.0 else None, round(SAMPLE_KEYS * share)
         taken = await sample(lane, self._control, keys=keys, on_keys=self._tally.add, on_more=on_more)
@@ -240,9 +240,9 @@ class Overviews:
         return taken
 
     async def _sample_slots(self, lane: Lane, node: ScanNode, share: float) -> bool:
-        """Sample a `share` of the keys wanted of all nodes from the slots of one; return whether that could be done.
+        """Sample a `share` of all wanted keys from the slots of one node; return whether that succeeded.
 
-        The counts are left to `_show`.
+        The counts are left to `_write_estimates`.
         """
         traffic = lane.traffic
         before = traffic.commands, traffic.bytes_in, traffic.bytes_out
@@ -262,8 +262,8 @@ class Overviews:
         )
         return taken.failure is None
 
-    def _show(self, total: int | Estimate | None) -> Slices[None]:
-        """Write the estimated counts by what was drawn so far into the store."""
+    def _write_estimates(self, total: int | Estimate | None) -> Slices[None]:
+        """Write the estimated counts of the keys drawn so far into the store."""
         if total is None:
             return
         drawn, slicer = self._tally.drawn, Slicer()

@@ -1,15 +1,15 @@
 """Fills the namespace store of the tree: a first page, an overview from a sample, then the scan of all keys.
 
-The first page shows rows after one round trip. On a large database a sample follows, by which the largest namespaces
-are listed with estimated counts. The scan then goes on from the first page's cursor, or from where an earlier run was
-broken off, and its exact counts take the place of the estimates.
+The first page shows rows after one round trip. On a large database a sample follows, from which the largest namespaces
+are listed with estimated counts. The scan then continues from the first page's cursor, or from the saved position of an
+earlier run, and its exact counts replace the estimates.
 
-Of a cluster the first page is of one node, while the others are being connected to; then all are scanned side by side.
-Such a scan is never saved: a later run could not tell which keys the slots had that have moved since, and the cursors
-of each node hold for one run of it, so that little could be gone on with as a rule.
+The first page of a cluster is that of one node, while the others are being connected to; then all are scanned in
+parallel. Such a scan is never saved: a later run could not know the keys of slots that have moved since, and cursors
+are valid for one run of their node, so little of it could be resumed as a rule.
 
-One pass runs at a time: with a filter, without one, or again. A filter of names or types has its keys scanned into a
-store of their own; the pass over all keys waits meanwhile, and goes on when the filter is cleared.
+One pass runs at a time: with a filter, without one, or again. Keys under a filter of names or types are scanned into a
+separate store; the pass over all keys is suspended meanwhile, and goes on when the filter is cleared.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ FILL_POLL_S: Final = 0.2
 
 
 def summed(parts: Sequence[SizeSnapshot | None]) -> SizeSnapshot | None:
-    """Return the size of a database that lies on several servers; None where that of one is not known."""
+    """Return the size of a database that lies on several servers; None if that of any is unknown."""
     known = [part for part in parts if part is not None]
     if len(known) == 1 == len(parts):
         return known[0]
@@ -65,7 +65,7 @@ def summed(parts: Sequence[SizeSnapshot | None]) -> SizeSnapshot | None:
 
 
 class KeyspacePass:
-    """Fills an empty store; `run` it once, the rest may be called and read at any time."""
+    """Fills an empty store; call `run` once, the rest may be called and read at any time."""
 
     def __init__(
         self,
@@ -78,23 +78,24 @@ class KeyspacePass:
         is_filling: Callable[[], bool],
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """For `is_filling` see BrowseOptions; `clock` gives seconds since the epoch."""
+        """For `is_filling` see BrowseOptions; `clock` returns seconds since the epoch."""
         self.stamp: ServerStamp | None = None
-        """When the keys in the store were read, and from which run of the server: as it began, or was done."""
+        """When, and in which run of the server, the keys in the store were read: at the beginning or the end of the
+        pass."""
         self.size: int | None = None
-        """Keys of the database when the pass began, if it is known."""
+        """The number of keys of the database at the beginning of the pass, if known."""
         self.first_page = FirstPage(only)
         self.scan: Scan | None = None
         self.store = store
         self.size_when_done: int | None = None
-        """Keys of the database by the first DBSIZE after the scan was done."""
+        """The number of keys of the database by the first DBSIZE after the end of the scan."""
         self.size_since: int | None = None
-        """The same by the last one."""
+        """The same by the latest DBSIZE."""
         self._deployment = deployment
         self._connection = deployment.home
-        """The server, of a cluster the node whose keys are listed first."""
+        """The server; for a cluster the node whose keys are listed first."""
         self._primary: Primary | None = None
-        """Where that is a replica: its primary."""
+        """The primary if that is a replica."""
         self._nodes: tuple[ServerNode, ...] = ()
         """All nodes of a cluster that are scanned."""
         self._position = SavedPosition(file, only)
@@ -104,12 +105,12 @@ class KeyspacePass:
         self._is_filling = is_filling
         self._clock = clock
         self.overviews = Overviews(deployment, store, control, only)
-        """What the estimated counts rest on."""
+        """The samples behind the estimated counts."""
         self._other_cost = Cost()
-        """Of everything but the first page, the overviews and the scan."""
+        """The cost of everything but the first page, the overviews and the scan."""
         self._failure: SafeText | None = None
         self._before: SizeSnapshot | None = None
-        """The database when its first page came; None for a scan that goes on from a saved one."""
+        """The size of the database when its first page arrived; None for a resumed scan."""
         self._notes: dict[SafeText, None] = {}
         self._has_repeats = False
         self._changes = 0
@@ -117,19 +118,19 @@ class KeyspacePass:
 
     @property
     def revision(self) -> int:
-        """Grows whenever cost, state or notes have changed."""
+        """Grows with every change of cost, state or notes."""
         parts = (self.first_page, self.overviews, self.control)
         return self.cost.commands + self._changes + sum(part.revision for part in parts)
 
     @property
     def cost(self) -> Cost:
-        """What the pass has cost so far."""
+        """The cost of the pass so far."""
         before = self.first_page.cost + self._other_cost + self.overviews.cost
         return before if self.scan is None else before + self.scan.cost
 
     @property
     def progress(self) -> Progress:
-        """How far it is, in keys of the store."""
+        """The state and progress of the pass, in keys of the store."""
         keys = self.store.keys
         if self._failure is not None:
             return Progress(state=ScanState.FAILED, keys=keys, fraction=None, reason=self._failure)
@@ -146,18 +147,18 @@ class KeyspacePass:
 
     @property
     def notes(self) -> tuple[SafeText, ...]:
-        """What a reader of the numbers has to know."""
+        """Caveats about the numbers, in sentences."""
         return (*self._position.notes, *self._notes, *(() if self.scan is None else self.scan.notes))
 
     def observe_size(self, size: int) -> None:
-        """Learn the size of the database some time after the scan was done."""
+        """Take note of the size of the database some time after the end of the scan."""
         self._changes += size != self.size_since
         self.size_since = size
         if self.size_when_done is None:
             self.size_when_done = size
 
     def outdated(self, now_s: float) -> Outdated | None:
-        """Return why the keys do not hold any more; a running scan notices that itself and begins again."""
+        """Return why the keys are outdated, None while they hold; a running scan notices it and begins again."""
         state = self.progress.state
         if self.stamp is None or not (state.is_over or state is ScanState.PAUSED):
             return None
@@ -169,11 +170,11 @@ class KeyspacePass:
         return outdated_by_size(self.store.keys, self.size_when_done, self.size_since)
 
     def begin(self, *, resume: bool) -> None:
-        """Run in a task of its own; `resume` goes on from a saved scan."""
+        """Run in a task of its own; `resume` continues from a saved scan."""
         self._task = asyncio.create_task(self.run(resume=resume), name="rtui pass")
 
     async def end(self) -> None:
-        """Break it off, saving its position for a later run."""
+        """Cancel the pass, saving its position for a later run."""
         if self.scan is not None and not self.scan.state.is_over:
             self.save()
         self.control.stop()
@@ -190,14 +191,14 @@ class KeyspacePass:
 
     @for_purpose(Purpose.SCAN)
     async def run(self, *, resume: bool) -> None:
-        """Do all of it; a failure is in `progress`, only cancellation is raised."""
+        """Run the whole pass; a failure is in `progress`, only cancellation is raised."""
         failure = await failure_of(self._fill(resume=resume), name="rtui pass")
         if failure is not None:
             self._failure = failure.happened
         self._changes += 1
 
     async def _fill(self, *, resume: bool) -> None:
-        """Read the first page, take an overview, then scan the rest; raises an RtuiError for what ends it early."""
+        """Read the first page, take an overview, then scan the rest; raises an RtuiError that ends it early."""
         is_cluster = self._deployment.is_cluster
         first = await self._deployment.first_scanned()
         self._connection, self._primary = first.connection, first.primary
@@ -206,7 +207,7 @@ class KeyspacePass:
             node = await self._read_first_page()
         self._stamp()
         if self._is_filling():
-            node = await self._filled()
+            node = await self._wait_filled()
         nodes = [] if node is None else [node]
         cluster = ScannedCluster(self._deployment) if is_cluster else None
         if cluster is not None:
@@ -236,14 +237,14 @@ class KeyspacePass:
             self._position.forget()
 
     async def _read_first_page(self) -> ScanNode | None:
-        """Put the first rows into the store; return what is left to scan, None if that was all."""
+        """Put the first rows into the store; return the rest to scan, None if there is no more."""
         page = self.first_page
         left = await page.read(self._connection, self._primary, self.store)
         self._before, self.size = page.before, page.size
         return left
 
     async def _all_nodes(self, cluster: ScannedCluster) -> list[ScanNode]:
-        """Return the nodes of a cluster to scan, which do not deliver the keys of the first page again."""
+        """Return the nodes of a cluster to scan; the scan leaves out the keys of the first page."""
         self._nodes = await self._deployment.scanned()
         snapshots = await for_each([one.connection for one in self._nodes], self._snapshot_of)
         self._before = summed(snapshots)
@@ -254,41 +255,41 @@ class KeyspacePass:
         return [replace(first, first_keys=self.first_page.keys), *others]
 
     async def _snapshot_of(self, connection: Connection) -> SizeSnapshot | None:
-        """Return the size of a node's part of the database; None where it can't be reached."""
+        """Return the size of a node's part of the database; None if it is unreachable."""
         try:
             return await take_snapshot(connection)
         except ConnectionLost:
             return None
 
-    async def _filled(self) -> ScanNode:
-        """Wait until the server has been filled, with an overview of what there is; return all of it to scan.
+    async def _wait_filled(self) -> ScanNode:
+        """Wait until the server has been filled, taking overviews of the keys so far; return all of it to scan.
 
-        The first page comes a second time then.
+        The keys of the first page are repeated then.
         """
         while self._is_filling():
             await asyncio.sleep(FILL_POLL_S)
             with contextlib.suppress(ConnectionLost):
                 (reply,) = await self._connection.run(guard.dbsize())
                 self.size = self.size if (size := key_count(reply)) is None else size
-            await self.overviews.take([self._whole(size=self.size)], self.size)
+            await self.overviews.take([self._whole_server(size=self.size)], self.size)
         self._has_repeats = True
-        return self._whole(size=self.size)
+        return self._whole_server(size=self.size)
 
-    def _whole(self, *, size: int | None) -> ScanNode:
-        """Return all that there is to scan on the one server."""
+    def _whole_server(self, *, size: int | None) -> ScanNode:
+        """Return a scan of the single server from the beginning."""
         server = self._connection.server
         return ScanNode(self._connection, dialect_of(server), size=size, run_id=server.run_id, primary=self._primary)
 
     @for_purpose(Purpose.SCAN)
     async def list_counted(self, namespace: Namespace, *, size: int | None) -> None:
-        """Scan for the keys below a namespace of which only the count was kept; when broken off, it stays as it was.
+        """Scan a namespace that has only a count for its keys; a cancelled scan leaves it unchanged.
 
-        `size` is that of the database, if known. Raises an RtuiError with the reason when the scan fails.
+        `size` is that of the database, if known. Raises an RtuiError with the reason if the scan fails.
         """
-        filling, passes = Refill(self.store, namespace), self.only.names()
+        filling, accepts = Refill(self.store, namespace), self.only.names()
 
         def add(keys: list[bytes]) -> None:
-            filling.add(keys if passes is None else [key for key in keys if passes(key)])
+            filling.add(keys if accepts is None else [key for key in keys if accepts(key)])
 
         cluster = ScannedCluster(self._deployment)
         nodes = [cluster.scan_node(one, size) for one in await self._deployment.scanned()]
@@ -307,7 +308,7 @@ class KeyspacePass:
             raise RtuiError("The namespace can't be listed", scan.progress.reason or "The scan of it has failed.")
 
     async def _complete(self) -> None:
-        """Make the counts totals, and note when the server counts another number of keys."""
+        """Make the counts final, and add a note if the server's own count differs."""
         self.store.repeats_possible = self._has_repeats
         for _ in self.store.settle():
             await asyncio.sleep(YIELD_S)
@@ -327,7 +328,7 @@ class KeyspacePass:
         self._stamp()
 
     def _stamp(self) -> None:
-        """Note when the keys were read, and from which server."""
+        """Record the time and the server of the keys read."""
         self.stamp = stamp_now(self._connection, self._clock())
 
     def _empty_store(self, note: ScanNote) -> None:
@@ -339,7 +340,7 @@ class KeyspacePass:
 
 
 class Passes:
-    """The pass that is shown, and the one over all keys where that waits."""
+    """The pass that is shown, and the suspended one over all keys while a filter is active."""
 
     def __init__(
         self,
@@ -349,25 +350,25 @@ class Passes:
         pace: Pace,
         failed: Callable[[RtuiError], None],
     ) -> None:
-        """`new_pass` returns a pass that has not begun; `failed` is called with why another one could not begin."""
+        """`new_pass` returns a pass that has not begun; `failed` is called with the failure to begin another one."""
         self.store = store
-        """What the pass that is shown fills; that of a filter is another one."""
+        """The store filled by the pass that is shown; a filter has a separate one."""
         self.only = only
         """The filter that was chosen last."""
         self._new_pass, self._failed = new_pass, failed
         self.shown = new_pass(store, RunControl(pace), only)
         """The pass whose keys are shown."""
         self._unfiltered: KeyspacePass | None = None
-        """The pass over all keys, suspended while a filter shows some of them; None while no filter does."""
+        """The pass over all keys, suspended while a filter is active; None without a filter."""
         self._revision = 0
         self._spent = Cost()
-        """Of passes that have ended."""
+        """The cost of passes that have ended."""
         self._suspensions = 0
-        """How many tasks run that the scan is suspended for."""
+        """The number of running tasks that suspend the scan."""
         self._replacing: asyncio.Task[None] | None = None
         self._is_rescan = False
         self._next_resumes: bool | None = None
-        """Whether the next pass goes on from a saved one; None when no other pass is wanted."""
+        """Whether the next pass resumes a saved one; None if no other pass is requested."""
 
     @property
     def revision(self) -> int:
@@ -376,27 +377,27 @@ class Passes:
 
     @property
     def cost(self) -> Cost:
-        """What all passes have cost so far."""
+        """The cost of all passes so far."""
         return self._spent + self.shown.cost + (Cost() if self._unfiltered is None else self._unfiltered.cost)
 
     @property
     def control(self) -> RunControl:
-        """Pauses, resumes and paces the scan; another pass, such as of a filter, has another one."""
+        """Pauses, resumes and paces the scan; another pass, such as that of a filter, has another one."""
         return self.shown.control
 
     @property
     def over_all_keys(self) -> KeyspacePass:
-        """The pass that waits for a filter to be cleared, else the one that is shown, filtered or not."""
+        """The suspended pass over all keys if there is one, else the one shown, filtered or not."""
         return self.shown if self._unfiltered is None else self._unfiltered
 
     @property
     def keeps_all_keys(self) -> bool:
-        """Whether the pass over all keys waits while a filter shows some: without the filter it goes on, not anew."""
+        """Whether the pass over all keys is only suspended by a filter, and will go on when it is cleared."""
         return self._unfiltered is not None
 
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
-        """Suspend the scan while something else takes the server's time, also one that begins meanwhile."""
+        """Suspend the scan, also one that begins meanwhile, while another task takes the server's time."""
         self._suspensions += 1
         self.control.suspend()
         try:
@@ -409,7 +410,7 @@ class Passes:
     async def replace(self, only: ScanFilter, *, resume: bool, is_rescan: bool = False) -> None:
         """Replace the pass by another one into the emptied store; of several calls the last one counts.
 
-        It is done in a task of its own, since the caller may be cancelled; one pass runs at a time.
+        It runs in a task of its own, since the caller may be cancelled; one pass runs at a time.
         """
         self.only = only
         self._is_rescan = is_rescan
@@ -419,9 +420,9 @@ class Passes:
         await asyncio.shield(self._replacing)
 
     async def _replace(self) -> None:
-        """End the pass that runs, and begin the one that was wanted last.
+        """End the running pass, and begin the one requested last.
 
-        The pass over all keys is suspended while a filter shows some of them from an empty store, then goes on.
+        The pass over all keys is suspended while a filter fills an empty store, and then goes on.
         """
         while self._next_resumes is not None:
             if self._unfiltered is None and self.shown.only.is_open and not self.only.is_open:
@@ -446,7 +447,7 @@ class Passes:
             self._revision += 1
 
     def _show_unfiltered(self, unfiltered: KeyspacePass, pace: Pace) -> None:
-        """Show the pass over all keys again, which goes on."""
+        """Show the pass over all keys again and let it go on."""
         self._revision += self.store.revision + 1
         self.shown, self._unfiltered = unfiltered, None
         self.store = unfiltered.store
@@ -455,7 +456,7 @@ class Passes:
             self.control.unsuspend()
 
     async def end(self) -> None:
-        """End all passes, saving where they stand."""
+        """End all passes, saving their positions."""
         self._next_resumes = None
         await end_task(self._replacing)
         await self.shown.end()

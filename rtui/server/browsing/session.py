@@ -1,4 +1,4 @@
-"""The session behind the screens: the server or cluster, the store of its names with the passes that fill it."""
+"""The session behind the screens: the server or cluster, and the store of its names with the passes that fill it."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ if TYPE_CHECKING:
 
 
 NEARLY_SAME: Final = 0.01
-"""Names that are held are searched, and how old they are is said, where the database has grown or shrunk by less."""
+"""The largest relative change of the database at which names in memory are still searched, noting their age."""
 
 
 class BrowsingSession:
-    """A keyspace being browsed: screens read `revision`, `status` and `store`, and await what takes a round trip.
+    """A keyspace being browsed: screens read `revision`, `status` and `store`, and await methods with round trips.
 
-    Everything runs on one event loop. Only `start` raises for a server that can't be reached. The analysis and a search
-    are made when they are wanted first, and what they need is imported then. The scan is suspended while one of them
-    runs, and an analysis while keys are searched.
+    Everything runs on one event loop. Only `start` raises for an unreachable server. The analysis and a search are
+    created when first used, and their modules are imported then. The scan is suspended while one of them runs, and an
+    analysis while keys are searched.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class BrowsingSession:
         deployment: Deployment | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`state_folder` is where the position of a scan and reports are kept; `clock` gives seconds since the epoch.
+        """`state_folder` keeps the position of a scan and reports; `clock` returns seconds since the epoch.
 
         Raises PatternError or GuardError for a filter beyond the bounds.
         """
@@ -80,7 +80,7 @@ class BrowsingSession:
 
             self._log_file = CommandLogFile(self.log, options.log_file)
         self.keys = KeyQuestions(self.deployment, clock)
-        """Asks about single keys."""
+        """Answers questions about single keys."""
         store = NamespaceStore(Separators(options.separators), budget_bytes=options.memory_budget_bytes)
         only = ScanFilter(options.match, options.key_type)
         file = SaveFile(target.label, target.db, state_folder)
@@ -99,51 +99,51 @@ class BrowsingSession:
         self.health = HealthSession(
             *(self.deployment, self.capabilities), clock=clock, report=self._latest_report, registry=options.registry
         )
-        """How the server is."""
+        """The server's health."""
         self._node_statuses = NodeStatuses(self.deployment)
         self._size: int | None = None
-        """Keys of the database by the servers' own count; None where one does not tell."""
+        """The number of keys of the database by the servers' own count; None if any does not tell."""
         self._rescans = 0
-        """What hardly ever changes is asked again when this has grown."""
+        """The number of rescans; each one reads the LFU settings again."""
         self._refreshing: asyncio.Task[None] | None = None
         self._failures: dict[SafeText, None] = {}
-        """Why tasks beside the pass have ended."""
-        self._targeted = asyncio.Lock()
+        """Failures of tasks beside the pass."""
+        self._namespace_scans = asyncio.Lock()
 
     @property
     def connection(self) -> Connection:
-        """The connection to the server that the user named, of a cluster to any node."""
+        """The connection to the server that the user named; for a cluster to any node."""
         return self.deployment.home
 
     @property
     def capabilities(self) -> Capabilities:
-        """What that server lets this user do."""
+        """The commands that this server permits the user."""
         return self.keys.home.capabilities
 
     @property
     def revision(self) -> int:
-        """Grows whenever something that is shown has changed."""
+        """Grows with every change of anything shown."""
         parts = (self.passes, self.connection, self.capabilities, self.deployment, self.health)
         return self._revision + sum(part.revision for part in parts)
 
     @property
     def target(self) -> Target:
-        """The server and its database; of a service where its Sentinels said last that its primary is."""
+        """The server and its database; for a service the primary as last reported by its Sentinels."""
         return self.connection.target
 
     @property
     def store(self) -> NamespaceStore:
-        """The names that are shown; those of a filter are in another store than all."""
+        """The names that are shown; a filter has a separate store."""
         return self.passes.store
 
     @property
     def control(self) -> RunControl:
-        """Pauses, resumes and paces the scan; another scan, such as of a filter, has another one."""
+        """Pauses, resumes and paces the scan; another scan, such as that of a filter, has another one."""
         return self.passes.control
 
     @property
     def status(self) -> BrowsingStatus:
-        """Everything but the tree, now."""
+        """The present state of everything but the tree."""
         now, only = self.passes.shown, self.passes.only
         size, now_s = now.size if self._size is None else self._size, self.clock()
         overview = self.passes.over_all_keys.overviews
@@ -173,12 +173,12 @@ class BrowsingSession:
 
     @property
     def keeps_all_keys(self) -> bool:
-        """Whether the pass over all keys waits while a filter shows some: without the filter it goes on, not anew."""
+        """Whether the pass over all keys is only suspended by a filter, and will go on when it is cleared."""
         return self.passes.keeps_all_keys
 
     @property
     def analysis(self) -> AnalysisSession:
-        """What the keyspace holds, once it is asked for; the scan is suspended while every key is asked."""
+        """The analysis of the keyspace, created when first used; it suspends the scan while it reads every key."""
         if self._analysis is None:
             from rtui.server.analysis.kept_reports import KeptReports  # noqa: PLC0415 - likewise
             from rtui.server.analysis.session import AnalysisSession  # noqa: PLC0415 - when it is wanted, with all that adds up
@@ -210,16 +210,16 @@ class BrowsingSession:
         return None if self._analysis is None else self._analysis.analysed
 
     def _latest_report(self) -> Report | None:
-        """Return the report of these figures; None before there is one."""
+        """Return the report of the latest figures; None before there is one."""
         return None if self.analysed is None else self.analysed.report
 
     def search(
         self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None, *, asks_server: bool = False
     ) -> Search:
-        """Return a search of all keys, which sends nothing before it is prepared: in the rows of the analysis.
+        """Return a search of all keys, which sends no command before it is prepared.
 
-        Where there are none that can answer, or with `asks_server`, the server is asked, and everything else suspended
-        while it is; names that are held already are not scanned again.
+        It searches the rows of the analysis. If they can't answer, or with `asks_server`, the server is searched, which
+        suspends everything else; names that are in memory already are not scanned again.
         """
         rows = None if self._analysis is None or asks_server else self._analysis.rows
         why_not = None if rows is None else rows.why_not(query, order)
@@ -266,7 +266,7 @@ class BrowsingSession:
         return self._search
 
     def rows_with(self, fact: Fact) -> PassRows | None:
-        """Return the rows of the analysis, if they are of all keys and it has asked this of each."""
+        """Return the rows of the analysis if they cover all keys and have this fact of each."""
         from rtui.analysis.query.matches import Order  # noqa: PLC0415 - when it is wanted
         from rtui.analysis.query.query import EVERYTHING  # noqa: PLC0415
 
@@ -274,7 +274,7 @@ class BrowsingSession:
         return None if rows is None or rows.why_not(EVERYTHING, Order(fact)) is not None else rows
 
     def _has_newer_figures(self, names: KeyspacePass) -> bool:
-        """Whether an analysis has asked keys that are not among these names, read before it."""
+        """Whether a later analysis has read keys that are not among these names."""
         analysed, stamp, size = self.analysed, names.stamp, self._size
         if analysed is None or stamp is None or size is None:
             return False
@@ -296,11 +296,11 @@ class BrowsingSession:
 
     @property
     def lost_by_leaving(self) -> SafeText | None:
-        """What is lost when rtui ends now; a scan is not, since it goes on from where it is saved."""
+        """The results lost if rtui ends now; a scan is not one, since it continues from its saved position."""
         return None if self._analysis is None else self._analysis.status.lost_by_leaving
 
     def on_change(self, call: Callable[[], object]) -> None:
-        """Have `call` called when the connection is lost or comes back, or the cluster has changed."""
+        """Register a callback for the connection being lost or restored, or changes of the cluster."""
         self.connection.on_change.append(call)
         self.deployment.on_change.append(call)
 
@@ -314,7 +314,7 @@ class BrowsingSession:
         self._refreshing = start_supervised(self._refresh(), name="rtui server facts", failed=self._failed)
 
     async def close(self) -> None:
-        """Save where the scan stands and end everything."""
+        """Save the position of the scan and end everything."""
         for work in (self._analysis, self._search):
             if work is not None:
                 await work.close()
@@ -326,22 +326,22 @@ class BrowsingSession:
             await asyncio.to_thread(self._log_file.close)
 
     def yield_to_input(self) -> None:
-        """Leave the event loop to what the user does just now; may be called from any thread."""
+        """Leave the event loop to the user's input for a moment; may be called from any thread."""
         self.control.yield_to_input()
         for work in (self._analysis, self._search):
             if work is not None:
                 work.control.yield_to_input()
 
     async def filter(self, match: bytes | None, key_type: bytes | None = None) -> None:
-        """Show keys of other names or types only; raises PatternError or GuardError for a filter beyond the bounds.
+        """Show only keys of other names or types; raises PatternError or GuardError for a filter beyond the bounds.
 
-        They are scanned into a store of their own, so `store` is another object then. The pass over all keys is
-        suspended meanwhile; without a filter it is shown again and goes on.
+        They are scanned into a separate store, so `store` is another object then. The pass over all keys is suspended
+        meanwhile; without a filter it is shown again and goes on.
         """
         await self.passes.replace(ScanFilter(match, key_type), resume=self._options.resume)
 
     async def rescan(self) -> None:
-        """Begin again with the same filter, from the beginning; what was denied is tried once more."""
+        """Begin again with the same filter from the start, trying denied commands once more."""
         self.connection.forget_denied()
         self.connection.retry_now()
         self.capabilities.forget()
@@ -350,29 +350,29 @@ class BrowsingSession:
 
     @for_purpose(Purpose.SERVER)
     async def database_count(self) -> int | None:
-        """Return how many databases the server has; None where it does not say. Raises ConnectionLost."""
+        """Return the number of databases of the server; None if it does not tell. Raises ConnectionLost."""
         return await database_count(self.connection, self.capabilities)
 
     async def open_namespace(self, node: Namespace) -> None:
-        """Partition a namespace so that it can be listed; scan its prefix where only its count was kept."""
+        """Partition a namespace so that it can be listed; scan its prefix if only its count was kept."""
         if not self.store.needs_scan(node):
             for _ in self.store.open(node):
                 await asyncio.sleep(YIELD_S)
             return
-        async with self._targeted:
+        async with self._namespace_scans:
             if self.store.needs_scan(node):
                 self.connection.forget_denied()
                 with self.passes.suspended():
                     await self.passes.shown.list_counted(node, size=self._size)
 
     def knows_column(self, sort: Sort) -> bool:
-        """Whether the rows of the analysis tell by what keys are to be sorted."""
+        """Whether the rows of the analysis have the fact to sort keys by."""
         from rtui.server.search.columns import FACTS  # noqa: PLC0415 - when it is wanted, with all that finds keys
 
         return self.rows_with(FACTS[sort]) is not None
 
     def key_column(self, node: Namespace, sort: Sort, *, asks_server: bool = False) -> KeyWeights:
-        """Return what finds the fact by which the keys directly in a namespace are to be sorted."""
+        """Return the reader of the fact by which the keys directly in a namespace are to be sorted."""
         from rtui.server.search.columns import FACTS, KeyColumn  # noqa: PLC0415 - when it is wanted, with all that finds keys
 
         kept = None if asks_server else self.rows_with(FACTS[sort])
@@ -385,7 +385,7 @@ class BrowsingSession:
 
     @for_purpose(Purpose.SERVER)
     async def _refresh(self) -> None:
-        """Ask every few seconds for what is shown of the servers: rights, memory, load, keys, nodes of a cluster."""
+        """Refresh rights, memory, load, number of keys and cluster nodes every few seconds."""
         for number in count():
             with contextlib.suppress(ConnectionLost):
                 await self.connection.online()
@@ -405,6 +405,6 @@ class BrowsingSession:
             await asyncio.sleep(self.health.pause_s)
 
     def _failed(self, failure: RtuiError) -> None:
-        """Show that a task beside the pass has ended."""
+        """Show that a task beside the pass has failed."""
         self._failures[failure.happened] = None
         self._revision += 1

@@ -1,4 +1,4 @@
-"""The state of a browsing session at one moment, with those of the nodes of a cluster."""
+"""The state of a browsing session at one moment, with the states of a cluster's nodes."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
     from rtui.server.scan.scan import Scan
 
 STATUS_S: Final = 0.25
-"""How often states of nodes are put together anew."""
+"""How often states of nodes are computed anew."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """A node of a cluster that is asked for its keys, at one moment."""
+    """A cluster node whose keys are read, at one moment."""
 
     id: str
     label: SafeText
     slots: tuple[tuple[int, int], ...]
     link: State | None
-    """None where nothing was asked of it so far."""
+    """None before the first command to it."""
     keys: int | None
-    """By its own count; None where that is not known."""
+    """By its own count; None if unknown."""
     lag_s: float | None = None
-    """How far the replica that is asked is behind; None where the primary is."""
+    """The lag of the replica that is read; None if the primary is."""
     scan: NodeProgress | None = None
-    """How far the scan of it is; None before that begins."""
+    """The progress of its scan; None before that begins."""
 
 
 class NodeStatuses:
-    """The states of a cluster's nodes, put together anew at most every STATUS_S.
+    """The states of a cluster's nodes, computed anew at most every STATUS_S.
 
-    Screens ask for them with every frame, and a cluster may have a thousand nodes: each time those of the next
-    NODES_A_ROUND are put together, and of those that are new.
+    Screens ask for them with every frame, and a cluster may have a thousand nodes: each time the next NODES_A_ROUND and
+    all new nodes are computed.
     """
 
     def __init__(self, deployment: Deployment) -> None:
@@ -54,10 +54,10 @@ class NodeStatuses:
         self._latest: tuple[NodeStatus, ...] = ()
         self._due_s = 0.0
         self._next = 0
-        """The place of the node whose state is put together next, in the order of their slots."""
+        """The index of the next node to compute, in the order of slots."""
 
     def now(self, scan: Scan | None, sizes: Mapping[str, int | None]) -> tuple[NodeStatus, ...]:
-        """Return each node that is asked for its keys; none for one server. `sizes` are keys by the node's id."""
+        """Return each node whose keys are read; empty for one server. `sizes` are numbers of keys by node id."""
         if time.monotonic() < self._due_s:
             return self._latest
         topology = self._deployment.topology
@@ -88,7 +88,7 @@ class NodeStatuses:
 
 @dataclass(frozen=True, slots=True)
 class BrowsingStatus:
-    """A session at one moment; what is not known is None."""
+    """A session at one moment; unknown values are None."""
 
     label: SafeText
     """Host and port or the socket's path; never a secret."""
@@ -100,45 +100,45 @@ class BrowsingStatus:
     pace: Pace
     progress: Progress
     cost: Cost
-    """Of everything that scanned: samples, the scan, targeted scans."""
+    """The cost of everything that scanned: samples, the scan, targeted scans."""
     mark: Mark | None = None
-    """What the server's profile marks it with."""
+    """The mark of the server's profile."""
     match: bytes | None = None
     key_type: bytes | None = None
     total: int | Estimate | None = None
-    """Keys of the database: by the server's own count (expired ones that still lie there included), or an estimate."""
+    """Keys of the database: by the server's own count (including expired ones not yet removed), or an estimate."""
     sampled: int = 0
-    """Size of the sample that the estimated counts of namespaces come from."""
+    """Size of the sample behind the estimated counts of namespaces."""
     generation: int = 0
-    """How often the connection has been made: what was learned before it grew may not hold."""
+    """The number of connections made; facts learned before an increase may not hold."""
     seen_age_s: float | None = None
-    """Seconds since the listed keys were read: since the scan ended, or began where it has not ended."""
+    """Seconds since the listed keys were read: since the end of the scan, or its start if it has not ended."""
     outdated: Outdated | None = None
-    """Why what is listed does not hold any more; None while it may."""
+    """The reason why the listed keys are outdated; None while they may hold."""
     complete: bool = False
-    """Whether counts are totals."""
+    """Whether counts are final."""
     nodes: tuple[NodeStatus, ...] = ()
-    """The nodes of a cluster, by their slots; none for one server."""
+    """The nodes of a cluster by their slots; empty for one server."""
     analysis: Progress | None = None
-    """How far an analysis is that is under way; the scan waits meanwhile."""
+    """The progress of a running analysis, which suspends the scan."""
     trouble: Trouble | None = None
-    """What is wrong with the server, or with a node of the cluster, by what is known of it anyway; None for nothing."""
+    """The problem of the server or a cluster node, by the figures that are read anyway; None if there is none."""
     notes: tuple[SafeText, ...] = ()
-    """Sentences that a reader of the numbers has to know."""
+    """Caveats about the numbers, in sentences."""
 
     @property
     def is_counted(self) -> bool:
-        """Whether the scan of all keys is done and still holds: its count is then that of the database."""
+        """Whether the scan of all keys is complete and still valid: its count is then that of the database."""
         is_of_all = self.match is None and self.key_type is None
         return is_of_all and self.progress.state is ScanState.DONE and self.outdated is None
 
     @property
     def keys(self) -> int | Estimate | None:
-        """Keys of the database as they are shown: those that the scan has counted, before that `total`."""
+        """The number of keys shown: the scan's own count if it is complete and valid, else `total`."""
         return self.progress.keys if self.is_counted else self.total
 
     @property
     def came_or_went(self) -> int | None:
-        """Keys by the server's own count now where that is another number than the scan has counted; else None."""
+        """The server's own count now if it differs from the scan's; else None."""
         has_others = self.is_counted and isinstance(self.total, int) and self.total != self.progress.keys
         return self.total if has_others and isinstance(self.total, int) else None

@@ -1,1 +1,1 @@
-"""How a server is, by what it says of itself and of its clients."""
+"""The health of a server, by its own figures and its list of clients."""

@@ -1,7 +1,7 @@
-"""What INFO, CLUSTER INFO and CONFIG GET tell, as samples keep it.
+"""Parsing INFO, CLUSTER INFO and CONFIG GET into the fields of samples.
 
-All of it comes from the server: names and texts are made safe, numbers are bounded, and lists end. What does not have
-the expected form is left out, and nothing here raises an error.
+All of it comes from the server: names and texts are made safe, numbers are bounded, and lists are cut. Input of an
+unexpected form is left out, and nothing here raises an error.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from rtui.server.wire.identity import parse_info
 from rtui.server.wire.replies import Reply
 
 MAX_NAME: Final = 64
-"""Characters of the name of a command or an error."""
+"""The most characters of the name of a command or an error."""
 
 MAX_TEXT: Final = 300
-"""Characters of the value of a field or a setting."""
+"""The most characters of the value of a field or a setting."""
 
 MAX_COMMANDS: Final = 1_000
-"""Commands that are kept: a server has some 400, and modules bring more."""
+"""The most commands kept: a server has some 400, and modules add more."""
 
 MAX_ERRORS: Final = 128
-"""Error codes that are kept, those with most replies: scripts may make up any number."""
+"""The error codes kept, those with the most replies: scripts may invent any number of them."""
 
 MAX_DATABASES: Final = 1_000
 MAX_REPLICAS: Final = 100
@@ -46,12 +46,12 @@ _UNITS: Final = {unit: 1 << 10 * power for power, unit in enumerate(("", *"KMGTP
 
 
 def has_section(reply: Reply) -> bool:
-    """Whether the server has a section of INFO: where it has not, there is no title, nor a field."""
+    """Whether a reply to INFO has the section: a missing section has neither title nor fields."""
     return isinstance(reply, bytes) and (reply.startswith(b"#") or bool(parse_info(reply)))
 
 
 def parse_fields(source: Source, reply: Reply) -> dict[str, int | float | str]:
-    """Read the declared fields of one source: numbers, or safe texts where the declaration says so."""
+    """Read the declared fields of one source: numbers, or safe texts for fields declared as text."""
     found: dict[str, int | float | str] = {}
     for name, text in parse_info(reply).items():
         declared = FIELDS.get(name)
@@ -66,7 +66,7 @@ def parse_fields(source: Source, reply: Reply) -> dict[str, int | float | str]:
 
 
 def unreadable_fields(source: Source, reply: Reply) -> dict[str, str]:
-    """Return what the server says of declared figures that are no numbers, such as `nan`; safe texts."""
+    """Return the declared figures whose values are no numbers, such as `nan`, as safe texts."""
     found: dict[str, str] = {}
     for name, text in parse_info(reply).items():
         declared = FIELDS.get(name)
@@ -77,10 +77,10 @@ def unreadable_fields(source: Source, reply: Reply) -> dict[str, str]:
 
 
 def unreadable_lists(source: Source, reply: Reply) -> dict[str, str]:
-    """Return what the server says of databases, commands and errors whose counts are no numbers; safe texts."""
+    """Return the counts of databases, commands and errors that are no numbers, as safe texts."""
     found: dict[str, str] = {}
     wanted, needed = _LISTS.get(source, (_DATABASE, ()))
-    for name, parts in _parts(reply, wanted, MAX_COMMANDS) if needed else ():
+    for name, parts in _matching_lines(reply, wanted, MAX_COMMANDS) if needed else ():
         wrong = [key for key in needed if key in parts and parse_number(parts, key) is None]
         if wrong:
             label = display_text(name, limit=MAX_NAME)
@@ -90,19 +90,19 @@ def unreadable_lists(source: Source, reply: Reply) -> dict[str, str]:
 
 
 def _number(text: str) -> int | float | None:
-    """Read a number as INFO writes it; None for what is none, and for numbers of more than MAX_DIGITS."""
+    """Read a number of INFO; None for other texts, and for numbers of more than MAX_DIGITS."""
     whole = parse_number({"": text}, "")
     return float(text) if whole is None and _FLOAT.fullmatch(text) else whole
 
 
 MAX_DIGITS: Final = 30
-"""More than any figure has: one that has overflowed is read, and known not to be possible."""
+"""More than any valid figure has: an overflowed one can still be read, and recognised as impossible."""
 
 _WHOLE: Final = re.compile(rf"-?[0-9]{{1,{MAX_DIGITS}}}", re.ASCII)
 
 
 def parse_number(fields: Mapping[str, str], name: str) -> int | None:
-    """Read a field that is a whole number, whatever it can be; None for any other."""
+    """Read a whole number of any sign from a field; None for other texts."""
     text = fields.get(name, "")
     return int(text) if _WHOLE.fullmatch(text) else None
 
@@ -110,7 +110,7 @@ def parse_number(fields: Mapping[str, str], name: str) -> int | None:
 def parse_databases(reply: Reply) -> dict[int, Database]:
     """Read `db0:keys=3,expires=1,avg_ttl=0` of INFO keyspace."""
     found = {}
-    for name, parts in _parts(reply, _DATABASE, MAX_DATABASES):
+    for name, parts in _matching_lines(reply, _DATABASE, MAX_DATABASES):
         keys, expires = parse_number(parts, "keys"), parse_number(parts, "expires")
         if keys is not None and expires is not None:
             found[int(name)] = Database(keys, expires, parse_number(parts, "avg_ttl"))
@@ -120,7 +120,7 @@ def parse_databases(reply: Reply) -> dict[int, Database]:
 def parse_replicas(reply: Reply) -> tuple[Replica, ...]:
     """Read `slave0:ip=10.0.0.2,port=6379,state=online,offset=14,lag=0` of INFO replication."""
     found = []
-    for _, parts in _parts(reply, _REPLICA, MAX_REPLICAS):
+    for _, parts in _matching_lines(reply, _REPLICA, MAX_REPLICAS):
         if "ip" in parts:
             address = f"{parts['ip']}:{parts.get('port', '')}"[:MAX_TEXT].encode("utf-8", "replace")
             state = display_text(parts.get("state", ""), limit=MAX_NAME)
@@ -128,8 +128,8 @@ def parse_replicas(reply: Reply) -> tuple[Replica, ...]:
     return tuple(found)
 
 
-def _parts(reply: Reply, wanted: re.Pattern[str], most: int) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield what the pattern's group is of the names that fit it, with the fields after the colon."""
+def _matching_lines(reply: Reply, wanted: re.Pattern[str], most: int) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the group of each name that matches the pattern, with the `key=value` pairs after the colon."""
     for name, text in parse_info(reply).items():
         match = wanted.fullmatch(name)
         if match is not None and most > 0:
@@ -146,7 +146,7 @@ _LISTS: Final = {
     Source.COMMAND_STATS: (_COMMAND, ("calls", "usec")),
     Source.ERROR_STATS: (_ERROR, ("count",)),
 }
-"""How lines of lists are named, and the counts that each of them has to have."""
+"""The pattern of each list's lines, and the counts required in them."""
 
 
 def command_name(text: str) -> SafeText:
@@ -157,7 +157,7 @@ def command_name(text: str) -> SafeText:
 def parse_commands(reply: Reply) -> dict[str, CommandStats]:
     """Read `cmdstat_config|get:calls=3,usec=249,…,rejected_calls=0,failed_calls=0` of INFO commandstats."""
     found: dict[str, CommandStats] = {}
-    for name, parts in _parts(reply, _COMMAND, MAX_COMMANDS):
+    for name, parts in _matching_lines(reply, _COMMAND, MAX_COMMANDS):
         calls, took_us = parse_number(parts, "calls"), parse_number(parts, "usec")
         if calls is not None and took_us is not None:
             rejected, failed = parse_number(parts, "rejected_calls"), parse_number(parts, "failed_calls")
@@ -168,7 +168,7 @@ def parse_commands(reply: Reply) -> dict[str, CommandStats]:
 def parse_percentiles(reply: Reply) -> dict[str, dict[str, float]]:
     """Read `latency_percentiles_usec_get:p50=1.003,p99=3.007,p99.9=17.023` of INFO latencystats, by command."""
     found: dict[str, dict[str, float]] = {}
-    for name, parts in _parts(reply, _LATENCY, MAX_COMMANDS):
+    for name, parts in _matching_lines(reply, _LATENCY, MAX_COMMANDS):
         matches = [(_PERCENTILE.fullmatch(key), _number(value)) for key, value in [*parts.items()][:MAX_PERCENTILES]]
         took_us = {match[1]: float(number) for match, number in matches if match is not None and number is not None}
         if took_us:
@@ -179,7 +179,7 @@ def parse_percentiles(reply: Reply) -> dict[str, dict[str, float]]:
 def parse_errors(reply: Reply) -> dict[str, int]:
     """Read `errorstat_WRONGTYPE:count=2` of INFO errorstats."""
     found: Counter[str] = Counter()
-    for name, parts in _parts(reply, _ERROR, MAX_COMMANDS):
+    for name, parts in _matching_lines(reply, _ERROR, MAX_COMMANDS):
         count = parse_number(parts, "count")
         if count is not None:
             found[display_text(name, limit=MAX_NAME)] += count
@@ -189,7 +189,7 @@ def parse_errors(reply: Reply) -> dict[str, int]:
 def parse_key_sizes(reply: Reply, db: int | None = None) -> tuple[KeySizes, ...]:
     """Read `db0_distrib_strings_sizes:0=1,1=4,2K=7` of INFO keysizes: keys by lower bounds in binary units.
 
-    Of one database, or of all together.
+    Reads one database, or adds up all of them.
     """
     counted: dict[str, Counter[int]] = {}
     for name, text in parse_info(reply).items():
@@ -203,7 +203,7 @@ def parse_key_sizes(reply: Reply, db: int | None = None) -> tuple[KeySizes, ...]
 
 
 def parse_settings(replies: Sequence[Reply]) -> dict[str, str]:
-    """Read replies to CONFIG GET, each a flat list of names and values; other names than those asked are left out."""
+    """Read replies to CONFIG GET, each a flat list of names and values; unknown names are left out."""
     found: dict[str, str] = {}
     for reply in replies:
         flat = [one for one in reply if isinstance(one, bytes)] if isinstance(reply, list) else []
@@ -215,7 +215,7 @@ def parse_settings(replies: Sequence[Reply]) -> dict[str, str]:
 
 
 def sample_of_info(replies: Mapping[str, Reply], node: SafeText, at_ms: int) -> Sample:
-    """Return what a node has said in INFO, by section, as a sample."""
+    """Return a sample of a node's replies to INFO, given by section."""
     by_source = {Source(f"INFO {section}"): reply for section, reply in replies.items() if isinstance(reply, bytes)}
     fields: dict[str, int | float | str] = {}
     for source, reply in by_source.items():

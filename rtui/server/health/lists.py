@@ -1,18 +1,17 @@
-"""The lists that servers give of clients, of the nodes of a cluster, and of what took long; names in them are bytes.
+"""Parsing lists of clients, cluster nodes, slow commands and latency events; names in them are bytes.
 
-CLIENT LIST has a line a client, of fields in the form `name=value`. Which fields there are depends on the version;
-those that are missing are None, and fields of newer servers are left out. Names of clients and libraries are chosen by
-the clients.
+CLIENT LIST has one line per client, of fields in the form `name=value`. Its fields depend on the version; missing ones
+are None, and unknown ones are left out. Names of clients and libraries are chosen by the clients.
 
-CLUSTER NODES tells the nodes as the one that was asked sees them: whether it reaches them, and their slots. Other than
-the topology, which scans go by, this has nodes that were given up and serve nothing any more.
+CLUSTER NODES lists the nodes as seen by the node that was asked: whether it reaches them, and their slots. Unlike the
+topology, which guides scans, this includes failed nodes that serve nothing any more.
 
 An entry of SLOWLOG has 4 fields before Redis 4.0, 6 up to Redis 8.8 and 7 from Redis 8.10 on; one of COMMANDLOG has 6.
-The server keeps at most 32 arguments of 128 bytes each, Redis 8.10 as many as it is told, and says of the others how
-many there were. It puts `(redacted)` in the place of passwords. LATENCY LATEST has a line for each class of delays,
-with four fields, in Valkey 8.1 with six.
+The server keeps at most 32 arguments of 128 bytes each (Redis 8.10: as many as configured), and the number of the
+others. It replaces passwords by `(redacted)`. LATENCY LATEST has a line for each event, with four fields, in Valkey 8.1
+with six.
 
-A log is read in two steps: its latest entry, which costs next to nothing, and where that is new, those that are.
+A log is read in two steps: its latest entry, which costs next to nothing, and if that is new, all new entries.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ MAX_LINE_BYTES: Final = 4096
 
 MAX_DIGITS: Final = 30
 MAX_WORD: Final = 64
-"""Characters of a command or of flags."""
+"""The most characters of a command or of flags."""
 
 
 def too_many(connected: int | None) -> Unknown:
@@ -59,7 +58,7 @@ def parse_clients(reply: Reply) -> tuple[ClientFigures, ...]:
 
 
 def _fields(line: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield names and values; no server lets a blank into one of them."""
+    """Yield names and values; no server allows a blank in one of them."""
     for part in line.split(b" "):
         name, equals, value = part.partition(b"=")
         if equals:
@@ -100,7 +99,7 @@ def _number(fields: Mapping[bytes, bytes], name: bytes) -> int | None:
 
 
 MAX_PEERS: Final = 100
-"""Of a cluster with more nodes they are not listed: what each sees would be read from all of them."""
+"""The most nodes of a cluster that are listed: each node has a view of all others."""
 
 MAX_PEER_BYTES: Final = 64 << 10
 MAX_ADDRESS_BYTES: Final = 300
@@ -110,7 +109,10 @@ _STATES: Final = {b"fail": "down", b"fail?": "suspect", b"handshake": "joining",
 
 
 def parse_peers(reply: Reply) -> tuple[Peer, ...]:
-    """Read the reply: id, address, flags, primary, ping, pong, epoch, link and slots a line; others are left out."""
+    """Read the reply to CLUSTER NODES: id, address, flags, primary, ping, pong, epoch, link and slots in each line.
+
+    Lines of another form are left out.
+    """
     if not isinstance(reply, bytes):
         return ()
     lines = (line[:MAX_PEER_BYTES].split(b" ") for line in reply.split(b"\n", MAX_PEERS + 1)[: MAX_PEERS + 1])
@@ -131,7 +133,7 @@ def _peer(fields: list[bytes]) -> Peer:
 
 
 def _slots_in(field: bytes) -> int:
-    """Return how many slots a field names; those that are being moved are in brackets, and are none of them."""
+    """Return the number of slots in a field; migrating slots, in brackets, are not counted."""
     found = _SLOTS.fullmatch(field.strip())
     if found is None:
         return 0
@@ -141,13 +143,13 @@ def _slots_in(field: bytes) -> int:
 
 MAX_ARGUMENTS: Final = 32
 MAX_ARGUMENT_BYTES: Final = 256
-"""What is kept of an argument: 128 bytes, and how many more there were."""
+"""The most bytes kept of an argument: 128, and the number of the others."""
 
 MAX_EVENTS: Final = 32
-"""Classes of delays that are read; Redis has some twenty."""
+"""The most latency events read; Redis has some twenty."""
 
 MAX_MOMENTS: Final = 160
-"""Moments of a class: the server keeps no more."""
+"""The most moments read of an event: the server's own limit."""
 
 MAX_EVENT_NAME: Final = 32
 MAX_NUMBER: Final = (1 << 63) - 1
@@ -169,12 +171,12 @@ def parse_slow_log(reply: Reply) -> tuple[LoggedCommand, ...]:
 
 
 def _count(reply: Reply) -> int | None:
-    """Return the number of words of a command; None for what is none."""
+    """Return the number of words of a command; None for other values."""
     return reply if isinstance(reply, int) and 0 < reply <= MAX_NUMBER else None
 
 
 REDACTED: Final = b"(redacted)"
-"""What stands in the place of a password, as the server has it."""
+"""The replacement of a password, as the server writes it."""
 
 _OPEN_ARGUMENTS: Final = {
     (b"AUTH",): 0,
@@ -183,11 +185,11 @@ _OPEN_ARGUMENTS: Final = {
     (b"CONFIG", b"SET"): 1,
     (b"MIGRATE",): 5,
 }
-"""How many arguments of commands that may have a password come before it."""
+"""The number of arguments before the first password, by command."""
 
 
 def redacted(argv: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Return a command line without passwords, also where an old server has left them in."""
+    """Return a command line without passwords, which old servers leave in."""
     for words, count in _OPEN_ARGUMENTS.items():
         if tuple(word.upper() for word in argv[: len(words)]) == words:
             shown = len(words) + count
@@ -217,14 +219,14 @@ def parse_latency_history(reply: Reply) -> tuple[tuple[int, int], ...]:
 
 
 class LogReader:
-    """The entries of one log, as far as they were read."""
+    """The entries of one log read so far."""
 
     def __init__(self) -> None:
         self.entries: tuple[LoggedCommand, ...] | None = None
-        """Latest first; None before they were read."""
+        """Latest first; None before the first reading."""
 
-    def to_ask(self, latest: Reply) -> int:
-        """Return how many entries are to be asked for, by the reply that has the latest one; 0 where none is new."""
+    def to_request(self, latest: Reply) -> int:
+        """Return the number of entries to request, by the reply with the latest one; 0 if it is known."""
         newest, known = parse_slow_log(latest), self.entries
         if not newest:
             self.entries = ()
@@ -235,7 +237,7 @@ class LogReader:
         return new if 0 <= new <= MAX_SLOW else MAX_SLOW  # another run of the server counts from 0 on
 
     def add(self, reply: Reply, asked: int) -> tuple[LoggedCommand, ...]:
-        """Add the reply to a request for so many entries, and return all."""
+        """Add the reply to a request for `asked` entries, and return all entries."""
         latest, known = parse_slow_log(reply), self.entries or ()
         lowest = min((one.id for one in latest), default=0)
         older = tuple(one for one in known if one.id < lowest) if asked < MAX_SLOW else ()
@@ -244,15 +246,15 @@ class LogReader:
 
 
 class LatencyReader:
-    """The classes of delays with their histories, as far as they were read."""
+    """The latency events with their histories read so far."""
 
     def __init__(self) -> None:
         self.events: tuple[LatencyEvent, ...] = ()
         self.is_read = False
         self._latest: tuple[LatencyEvent, ...] = ()
 
-    def to_ask(self, latest: Reply) -> tuple[str, ...]:
-        """Return the classes that have new delays, by the reply to LATENCY LATEST."""
+    def to_request(self, latest: Reply) -> tuple[str, ...]:
+        """Return the names of events with new delays, by the reply to LATENCY LATEST."""
         self._latest = parse_latency_latest(latest)
         known = {one.name: one.at_s for one in self.events}
         return tuple(
@@ -260,7 +262,7 @@ class LatencyReader:
         )
 
     def add(self, asked: Sequence[str], replies: Sequence[Reply]) -> tuple[LatencyEvent, ...]:
-        """Add the histories of the classes that were asked, and return all."""
+        """Add the histories of the events that were requested, and return all events."""
         histories = {one.name: one.history for one in self.events}
         histories |= dict(zip(asked, map(parse_latency_history, replies), strict=True))
         self.is_read = True

@@ -1,12 +1,13 @@
-"""Samples of how one server is, each within a small part of the server's time.
+"""Samples of the health of one server, each within a small part of the server's time.
 
-What is cheap is asked for every sample: most sections of INFO, together 60 to 100 µs of the server's time. What costs
-more with the number of clients or of used commands is asked less often, so that none of it takes more than a share of
-each second: CLIENT LIST about 3 µs a client, INFO latencystats 4 µs a used command, INFO commandstats 0.6 µs. Settings
-are read once a minute, the nodes of a cluster and what Sentinels say every ten seconds. Of the slow log and of its like
-the latest entry is read, and more only where that is new.
+Cheap sources are read for every sample: most sections of INFO, together 60 to 100 µs of the server's time. Sources
+whose cost grows with the number of clients or of used commands are read less often, so that none takes more than a
+share of each second: CLIENT LIST about 3 µs a client, INFO latencystats 4 µs a used command, INFO commandstats 0.6 µs.
+Settings are read once a minute, the nodes of a cluster and the Sentinels' views every ten seconds. Of the slow log and
+similar logs the latest entry is read, and more only if that is new.
 
-What a server refuses or does not have is not asked again on the same connection, and is named in each sample.
+A source that a server refuses or does not have is not requested again on the same connection, and is named in each
+sample.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ from rtui.server.wire.replies import Reply, ServerError
 AskSentinels = Callable[[], Awaitable[tuple[SentinelView, ...]]]
 
 SHARE_US_PER_S: Final = 200.0
-"""Most of the server's time that one source may take on average."""
+"""The most of the server's time that one source may take on average."""
 
 CLIENT_US: Final = 3.0
-"""What a line of CLIENT LIST takes at most: 0.8 to 3 µs were measured with 5,000 clients."""
+"""The highest cost of a line of CLIENT LIST: 0.8 to 3 µs were measured with 5,000 clients."""
 
 PERCENTILES_US: Final = 4.5
-"""What a used command takes in INFO latencystats at most: 2 to 4.5 µs were measured with 260 to 340 of them."""
+"""The highest cost of a used command in INFO latencystats: 2 to 4.5 µs were measured with 260 to 340 of them."""
 
 COMMAND_US: Final = 0.7
-"""What a used command takes in INFO commandstats at most."""
+"""The highest cost of a used command in INFO commandstats."""
 
 EVERY_S: Final[Mapping[Source, float]] = {
     Source.KEY_SIZES: 10.0,
@@ -58,23 +59,23 @@ EVERY_S: Final[Mapping[Source, float]] = {
     Source.CLIENTS: 5.0,
     Source.SETTINGS: 60.0,
 }
-"""How often some sources are asked at most; the others are asked for each sample."""
+"""The shortest time between two readings of a source; other sources are read for each sample."""
 
 SLACK_S: Final = 0.5
-"""A source that is due so soon is asked now: samples come a little early and a little late."""
+"""A source due within this time is read now: samples come a little early or late."""
 
 SEVERAL_SETTINGS: Final = (7, 0)
-"""From this version on one CONFIG GET takes several names."""
+"""The first version in which CONFIG GET takes several names."""
 
 _LOGS: Final[Mapping[Source, tuple[str, Callable[[int], Command]]]] = {
     Source.SLOW_LOG: ("slow", guard.slowlog_get),
     Source.LARGE_REQUESTS: ("large_requests", partial(guard.commandlog_get, log="large-request")),
     Source.LARGE_REPLIES: ("large_replies", partial(guard.commandlog_get, log="large-reply")),
 }
-"""The logs, with the field of `Sample` and the command for each; Valkey knows SLOWLOG, too."""
+"""The logs, with the field of `Sample` and the command for each; Valkey has SLOWLOG, too."""
 
 _LISTED: Final = frozenset({*_LOGS, Source.LATENCY_EVENTS, Source.SETTINGS})
-"""Sources that answer with lists; the others do with texts."""
+"""Sources with lists as replies; others reply with texts."""
 
 _UNREADABLE: Final = Unknown(Reason.FAILED, "the answer can't be read")
 _SECTIONS: Final = tuple(source for source in Source if source.startswith("INFO "))
@@ -88,7 +89,7 @@ _NEWER: Final[Mapping[Source, tuple[tuple[int, ...] | None, tuple[int, ...] | No
 
 
 def why_absent(source: Source, server: ServerIdentity) -> Unknown | None:
-    """Return why a server has no such source by its version; None where it has one, or that is not known."""
+    """Return why a source is missing in this version of a server; None if it exists, or if that is unknown."""
     if source not in _NEWER or server.product not in ("redis", "valkey") or server.version is None:
         return None
     of_redis, of_valkey, why = _NEWER[source]
@@ -98,21 +99,21 @@ def why_absent(source: Source, server: ServerIdentity) -> Unknown | None:
 
 @dataclass(slots=True)
 class _Found:
-    """What is put together for one sample."""
+    """The parts of a sample being put together."""
 
     missing: dict[Source, Missing]
     figures: dict[str, Any] = field(default_factory=dict)
-    """By the names of the fields of `Sample`."""
+    """Values by names of fields of `Sample`."""
     info: dict[str, int | float | str] = field(default_factory=dict)
     percentiles: dict[str, dict[str, float]] = field(default_factory=dict)
-    """By command."""
+    """By command, then by percentile, in microseconds."""
     sources: set[Source] = field(default_factory=set)
     impossible: dict[Source, dict[str, str]] = field(default_factory=dict)
-    """What is said of figures that is no number."""
+    """By source, values of figures that are no numbers, by field."""
 
 
 class HealthProbe:
-    """Takes samples of one server; `sample` again and again, one at a time."""
+    """Takes samples of one server; call `sample` repeatedly, one call at a time."""
 
     def __init__(
         self,
@@ -123,34 +124,34 @@ class HealthProbe:
         monotonic: Callable[[], float] = time.monotonic,
         ask_sentinels: AskSentinels | None = None,
     ) -> None:
-        """`node` is what the samples call the server; `clock` gives seconds since the epoch.
+        """`node` is the server's name in the samples; `clock` returns seconds since the epoch.
 
-        `ask_sentinels` returns what the Sentinels of its service say; None where it has none.
+        `ask_sentinels` returns the views of the Sentinels of its service; None without Sentinels.
         """
         self.connection, self._node, self._ask_sentinels = connection, node, ask_sentinels
         self._clock, self._monotonic = clock, monotonic
         self._begin()
 
     def _begin(self) -> None:
-        """Know nothing, as on a new connection, which may lead to another server or as another user."""
+        """Reset everything, as on a new connection, which may lead to another server or as another user."""
         self._generation: int | None = self.connection.generation
         self._refused: dict[Source, Missing] = {}
-        """What is not asked again."""
+        """Sources that are not requested again, with the reason."""
         self._due_s: dict[Source, float] = {}
         self._logs = {source: LogReader() for source in _LOGS}
         self._latency = LatencyReader()
         self._before: Sample | None = None
 
     def ask_everything(self) -> None:
-        """Have the next sample ask all sources, also those that were refused."""
+        """Make the next sample request all sources, also refused ones."""
         self.connection.forget_denied()
         self._generation = None
 
     @for_purpose(Purpose.HEALTH)
     async def sample(self) -> Sample:
-        """Ask, and return what the server says; raises ConnectionLost.
+        """Read a sample of the server; raises ConnectionLost.
 
-        Two round trips, and a third one for logs with new entries.
+        Takes two round trips, and a third one for logs with new entries.
         """
         if self._generation != self.connection.generation:
             self._begin()
@@ -160,7 +161,7 @@ class HealthProbe:
         replies = await self._ask(found, self._first_commands())
         for source in (*_SECTIONS, Source.CLUSTER_INFO):
             if source in replies:
-                self._take(found, source, replies[source])
+                self._read_section(found, source, replies[source])
         await asyncio.gather(
             self._read_log(found, Source.SLOW_LOG, replies.get(Source.SLOW_LOG)),
             self._read_large_logs(found, replies.get(Source.LARGE_REQUESTS)),
@@ -168,13 +169,13 @@ class HealthProbe:
             self._read_settings(found, replies.get(Source.SETTINGS)),
             self._list_clients(found),
             self._list_peers(found),
-            self._hear_sentinels(found),
+            self._read_sentinels(found),
         )
         for name, took_us in found.percentiles.items():
             stats = found.figures.get("commands", {})
             if name in stats:
                 stats[name] = msgspec.structs.replace(stats[name], percentiles_us=took_us)
-        told = Sample(
+        answers = Sample(
             at_ms=at_ms,
             node=self._node,
             info=found.info,
@@ -184,12 +185,12 @@ class HealthProbe:
             missing={source: found.missing[source] for source in Source if source in found.missing},
             impossible=found.impossible,
         )
-        sample = with_possible(told)
+        sample = with_possible(answers)
         self._before = sample if self._before is None else with_earlier(sample, self._before)
         return self._before
 
     def _first_commands(self) -> dict[Source, Command]:
-        """Return what is asked first: each command in one form, besides INFO, so that a refusal is logged once."""
+        """Return the first commands: each command in one form, besides INFO, so that a refusal is logged once."""
         server = self.connection.server
         commands: dict[Source, Command] = {source: guard.info(source.removeprefix("INFO ")) for source in _SECTIONS}
         if server.cluster_enabled:
@@ -201,51 +202,51 @@ class HealthProbe:
         return commands
 
     def _settings_at_once(self) -> Sequence[str]:
-        """Return the settings of one CONFIG GET: all, or the first where a server takes but one."""
+        """Return the names for one CONFIG GET: all, or only the first if the server takes just one."""
         server = self.connection.server
         is_known = server.product in ("redis", "valkey") and server.compatible is None
         return SETTINGS if is_known and (server.version or ()) >= SEVERAL_SETTINGS else SETTINGS[:1]
 
     async def _ask(self, found: _Found, commands: Mapping[Source, Command]) -> dict[Source, Reply]:
-        """Send what is due and was not refused, and return the replies that are no errors; the others are noted."""
+        """Send the commands that are due and not refused; return the replies without errors and record the errors."""
         wanted = {source: command for source, command in commands.items() if self._is_wanted(found, source)}
         replies = await self.connection.run(*wanted.values()) if wanted else []
         answered: dict[Source, Reply] = {}
         for source, reply in zip(wanted, replies, strict=True):
             if isinstance(reply, ServerError):
-                self._note(found, source, unknown_from(reply), for_good=refuses_command(reply))
+                self._mark_missing(found, source, unknown_from(reply), for_good=refuses_command(reply))
             elif isinstance(reply, list if source in _LISTED else bytes):
                 answered[source] = reply
             else:
-                self._note(found, source, _UNREADABLE, for_good=False)
+                self._mark_missing(found, source, _UNREADABLE, for_good=False)
         return answered
 
     def _is_wanted(self, found: _Found, source: Source) -> bool:
         why = why_absent(source, self.connection.server)
         if why is not None:
-            self._note(found, source, why, for_good=True)
+            self._mark_missing(found, source, why, for_good=True)
         return source not in self._refused and self._monotonic() + SLACK_S >= self._due_s.get(source, 0.0)
 
-    def _note(self, found: _Found, source: Source, why: Unknown, *, for_good: bool) -> None:
-        """Note why a source says nothing."""
+    def _mark_missing(self, found: _Found, source: Source, why: Unknown, *, for_good: bool) -> None:
+        """Record why a source is missing in this sample; `for_good` is not to request it again."""
         found.missing[source] = Missing(why.reason, why.detail)
         if for_good:
             self._refused[source] = found.missing[source]
 
-    def _told(self, found: _Found, source: Source, cost_us: float = 0.0) -> None:
-        """Note that a source has said something, and have it asked again when that is due."""
+    def _mark_answered(self, found: _Found, source: Source, cost_us: float = 0.0) -> None:
+        """Record that a source is part of this sample, and when it is due again."""
         found.sources.add(source)
         self._due_s[source] = self._monotonic() + max(EVERY_S.get(source, 0.0), cost_us / SHARE_US_PER_S)
 
-    def _take(self, found: _Found, source: Source, reply: Reply) -> None:
+    def _read_section(self, found: _Found, source: Source, reply: Reply) -> None:
         """Read a section of INFO, or CLUSTER INFO."""
-        figures, cost_us, is_told = found.figures, 0.0, info.has_section(reply)
+        figures, cost_us, has_answer = found.figures, 0.0, info.has_section(reply)
         match source:
             case Source.INFO_KEYSPACE:
                 figures["databases"] = info.parse_databases(reply)
             case Source.COMMAND_STATS:
                 figures["commands"] = commands = info.parse_commands(reply)
-                cost_us, is_told = COMMAND_US * len(commands), bool(commands)
+                cost_us, has_answer = COMMAND_US * len(commands), bool(commands)
             case Source.LATENCY_STATS:
                 found.percentiles = info.parse_percentiles(reply)
                 cost_us = PERCENTILES_US * len(found.percentiles)
@@ -256,28 +257,30 @@ class HealthProbe:
             case _:
                 fields = info.parse_fields(source, reply)
                 found.info.update(fields)
-                is_told = bool(fields)
+                has_answer = bool(fields)
                 if source is Source.INFO_REPLICATION:
                     figures["replicas"] = info.parse_replicas(reply)
         if unreadable := info.unreadable_fields(source, reply) | info.unreadable_lists(source, reply):
-            found.impossible[source], is_told = unreadable, True
-        if is_told:
-            self._told(found, source, cost_us)
+            found.impossible[source], has_answer = unreadable, True
+        if has_answer:
+            self._mark_answered(found, source, cost_us)
         else:
-            self._note(found, source, Unknown(Reason.UNSUPPORTED, "the server tells nothing of it"), for_good=True)
+            self._mark_missing(
+                found, source, Unknown(Reason.UNSUPPORTED, "the server tells nothing of it"), for_good=True
+            )
 
     async def _run(self, found: _Found, source: Source, *commands: Command) -> list[Reply] | None:
-        """Send more about a source that has answered; None, which is noted, where a reply is no list."""
+        """Send follow-up commands of a source; None, with the reason recorded, if any reply is not a list."""
         replies = await self.connection.run(*commands)
         strange = next((reply for reply in replies if not isinstance(reply, list)), None)
         if strange is None:
             return replies
         why = unknown_from(strange) if isinstance(strange, ServerError) else _UNREADABLE
-        self._note(found, source, why, for_good=False)
+        self._mark_missing(found, source, why, for_good=False)
         return None
 
     async def _read_large_logs(self, found: _Found, requests: Reply) -> None:
-        """Read Valkey's logs of large requests and replies, which are one command."""
+        """Read Valkey's logs of large requests and large replies, which share one command."""
         if requests is None:
             if Source.LARGE_REQUESTS in found.missing:
                 found.missing[Source.LARGE_REPLIES] = found.missing[Source.LARGE_REQUESTS]
@@ -287,11 +290,11 @@ class HealthProbe:
         await self._read_log(found, Source.LARGE_REPLIES, replies.get(Source.LARGE_REPLIES))
 
     async def _read_log(self, found: _Found, source: Source, latest: Reply) -> None:
-        """Read the new entries of a log, by the reply that has its latest one."""
+        """Read the new entries of a log, by the reply with its latest one."""
         if latest is None:
             return
         reader, (name, command) = self._logs[source], _LOGS[source]
-        before, count = reader.entries, reader.to_ask(latest)
+        before, count = reader.entries, reader.to_request(latest)
         if count:
             replies = await self._run(found, source, command(count))
             if replies is None:
@@ -299,14 +302,14 @@ class HealthProbe:
             reader.add(replies[0], count)
         if reader.entries != before:
             found.figures[name] = reader.entries
-            self._told(found, source)
+            self._mark_answered(found, source)
 
     async def _read_latency(self, found: _Found, latest: Reply) -> None:
-        """Read the histories of the classes of delays that have new ones."""
+        """Read the histories of latency events that have new delays."""
         if latest is None:
             return
         reader, is_first = self._latency, not self._latency.is_read
-        names = reader.to_ask(latest)
+        names = reader.to_request(latest)
         replies = await self._run(found, Source.LATENCY_EVENTS, *map(guard.latency_history, names)) if names else []
         if replies is None:
             return
@@ -314,51 +317,51 @@ class HealthProbe:
         events = reader.add(names, replies)
         if is_first or events != before:
             found.figures["latency"] = events
-            self._told(found, Source.LATENCY_EVENTS)
+            self._mark_answered(found, Source.LATENCY_EVENTS)
 
     async def _read_settings(self, found: _Found, first: Reply) -> None:
-        """Read the settings that a server tells one at a time; those that it does not have may be errors."""
+        """Read the settings; if the server takes one name per command, unknown settings may be errors."""
         if first is None:
             return
         rest = SETTINGS[len(self._settings_at_once()) :]
         replies = await self.connection.run(*map(guard.config_get, rest)) if rest else []
         found.figures["settings"] = info.parse_settings([first, *replies])
-        self._told(found, Source.SETTINGS)
+        self._mark_answered(found, Source.SETTINGS)
 
     async def _list_clients(self, found: _Found) -> None:
-        """List the clients, where INFO says that they are few."""
+        """List the clients if INFO reports few of them."""
         if not self._is_wanted(found, Source.CLIENTS):
             return
         connected = found.info.get("connected_clients")
         evidence = ClientsEvidence(connected if isinstance(connected, int) and connected >= 0 else None)
         if evidence.refusal("CLIENT LIST", (), 0):
-            self._note(found, Source.CLIENTS, too_many(evidence.connected), for_good=False)
+            self._mark_missing(found, Source.CLIENTS, too_many(evidence.connected), for_good=False)
             return
         replies = await self._ask(found, {Source.CLIENTS: guard.client_list(evidence)})
         if Source.CLIENTS in replies:
             clients = parse_clients(replies[Source.CLIENTS])
             if not clients:  # rtui is one itself
-                self._note(found, Source.CLIENTS, _UNREADABLE, for_good=False)
+                self._mark_missing(found, Source.CLIENTS, _UNREADABLE, for_good=False)
                 return
             found.figures["clients"] = clients
-            self._told(found, Source.CLIENTS, CLIENT_US * len(clients))
+            self._mark_answered(found, Source.CLIENTS, CLIENT_US * len(clients))
 
     async def _list_peers(self, found: _Found) -> None:
-        """List the nodes of the cluster, where they are few."""
+        """List the nodes of a cluster if they are few."""
         known = found.info.get("cluster_known_nodes")
         if not isinstance(known, int) or known < 0 or not self._is_wanted(found, Source.CLUSTER_NODES):
             return
         if known > MAX_PEERS:
             why = Unknown(Reason.TOO_LARGE, SafeText(f"nodes are listed in clusters of up to {MAX_PEERS}"))
-            self._note(found, Source.CLUSTER_NODES, why, for_good=False)
+            self._mark_missing(found, Source.CLUSTER_NODES, why, for_good=False)
             return
         replies = await self._ask(found, {Source.CLUSTER_NODES: guard.cluster_nodes()})
         if Source.CLUSTER_NODES in replies:
             found.figures["peers"] = parse_peers(replies[Source.CLUSTER_NODES])
-            self._told(found, Source.CLUSTER_NODES)
+            self._mark_answered(found, Source.CLUSTER_NODES)
 
-    async def _hear_sentinels(self, found: _Found) -> None:
-        """Ask the Sentinels of the service."""
+    async def _read_sentinels(self, found: _Found) -> None:
+        """Read the views of the service's Sentinels."""
         if self._ask_sentinels is not None and self._is_wanted(found, Source.SENTINELS):
             found.figures["sentinels"] = await self._ask_sentinels()
-            self._told(found, Source.SENTINELS)
+            self._mark_answered(found, Source.SENTINELS)

@@ -1,8 +1,8 @@
-"""How a server, or each node of a cluster, is: its samples, from the server or from a file, read as panels.
+"""The health of a server, or of each node of a cluster: samples from the server or a file, read as panels.
 
-What servers say in INFO is read every few seconds anyway while they are browsed. Those samples say what is wrong, and
-are what is shown first; full ones are taken only between `begin` and `end`, and kept for the session. Most of what
-reads samples is imported when they are there: the first screen does without.
+INFO is read every few seconds anyway while a server is browsed. Samples of these replies show problems, and are shown
+first; full samples are taken only between `begin` and `end`, and kept for the session. Most modules that read samples
+are imported when there are some: the first screen works without them.
 """
 
 from __future__ import annotations
@@ -38,47 +38,47 @@ if TYPE_CHECKING:
     from rtui.server.wire.replies import Reply
 
 REFRESH_EVERY_S: Final = 3.0
-"""How often a server is asked what it says of itself."""
+"""The shortest time between two INFO commands to a server."""
 
 MOST_OBSERVED: Final = 24
-"""Samples of what a server says anyway that are kept."""
+"""The most samples kept of INFO that is read anyway."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What is wrong with a server, the gravest first."""
+    """The gravest problem of a server."""
 
     word: str
     """The rule that finds it, such as `memory-near-limit`."""
     is_error: bool
     """Whether it is an error, not a warning."""
     more: int = 0
-    """How many other rules find something."""
+    """The number of other rules with findings."""
 
 
 class Health(ABC):
-    """The health of a server, or of the nodes of a cluster; `revision` grows whenever something has changed."""
+    """The health of a server, or of the nodes of a cluster; `revision` grows with every change."""
 
     file: SafeText | None = None
-    """The file of the samples and their time; None for servers that are asked."""
+    """The name of the samples' file and their time; None for live servers."""
 
     def __init__(self, report: Callable[[], Report | None], registry: Registry | None) -> None:
         """`report` returns the latest figures of the keyspace."""
         self._report, self._registry = report, registry
-        self._wrong: dict[SafeText, SafeText] = {}
-        """What is wrong with nodes, in a word."""
+        self._problems: dict[SafeText, SafeText] = {}
+        """The gravest problem of each node that has one, in a word."""
         self._panels: dict[SafeText, tuple[int, Sequence[Panel]]] = {}
-        """By node, with the revision that they are of."""
+        """The panels of each node, with the revision that they were made of."""
 
     @property
     @abstractmethod
     def revision(self) -> int:
-        """Grows with each sample, each failure, and with what is wrong."""
+        """Grows with each sample, each failure, and each change of the problems."""
 
     @property
     @abstractmethod
     def link(self) -> State:
-        """The connection, of a cluster to the server that the user named."""
+        """The state of the connection, in a cluster to the server that the user named."""
 
     @property
     @abstractmethod
@@ -88,7 +88,7 @@ class Health(ABC):
     @property
     @abstractmethod
     def label(self) -> SafeText:
-        """What the user named."""
+        """The server or cluster that the user named."""
 
     @property
     @abstractmethod
@@ -96,25 +96,25 @@ class Health(ABC):
         """The samples of each node, oldest first."""
 
     def compared(self, _node: SafeText) -> NodeComparison | None:
-        """What has changed since earlier samples of a node; None where there are none to compare with."""
+        """The changes since earlier samples of a node; None if there are none to compare with."""
         return None
 
     def failure(self, _node: SafeText | None) -> SafeText | None:
-        """Why there is no newer sample of a node, a sentence; of None for why there is none of any."""
+        """Why there is no newer sample of a node, a sentence; for None, of any node."""
         return None
 
     def begin(self) -> None:  # noqa: B027 - samples out of a file are all there
-        """Take samples every few seconds, from now on."""
+        """Take samples every few seconds from now on."""
 
     def end(self) -> None:  # noqa: B027
-        """Take no more of them."""
+        """Take no more samples."""
 
     def ask_now(self) -> None:  # noqa: B027
-        """Take a sample of each node now, also of what was refused before."""
+        """Take a sample of each node now, also of refused sources."""
 
     @property
     def nodes(self) -> Sequence[SafeText]:
-        """The labels of the nodes that have been asked, one for a server that is no cluster; none before the first."""
+        """The labels of the nodes with samples, one for a single server; empty before the first sample."""
         return tuple(self.known)
 
     @property
@@ -124,26 +124,26 @@ class Health(ABC):
             return None
         from rtui.analysis.health.panel import nodes_table  # noqa: PLC0415 - as below
 
-        return nodes_table({node: samples[-1] for node, samples in self.known.items()}, self._wrong)
+        return nodes_table({node: samples[-1] for node, samples in self.known.items()}, self._problems)
 
     def asked_at_s(self, node: SafeText) -> float | None:
-        """When the last sample was taken."""
+        """The time of the last sample, in seconds since the epoch."""
         samples = self.known.get(node)
         return samples[-1].at_ms / 1000 if samples else None
 
     def first_at_s(self, node: SafeText) -> float | None:
-        """When the first sample was taken that is kept."""
+        """The time of the first sample kept, in seconds since the epoch."""
         samples = self.known.get(node)
         return samples[0].at_ms / 1000 if samples else None
 
     def denied(self, node: SafeText) -> Collection[Source]:
-        """What the user may not ask for, by the last sample."""
+        """The sources denied to the user, by the last sample."""
         samples = self.known.get(node)
         missing = samples[-1].missing if samples else {}
         return tuple(source for source, why in missing.items() if why.reason is Reason.DENIED)
 
     def _view(self, samples: Sequence[Sample]) -> HealthView:
-        """Return all that is known of a node."""
+        """Return the view of a node's samples with the keyspace's figures."""
         from rtui.analysis.health.view import HealthView  # noqa: PLC0415 - as above
         from rtui.registry.rules import RuleLevels  # noqa: PLC0415
 
@@ -151,7 +151,7 @@ class Health(ABC):
         return HealthView(tuple(samples), self._report(), self._registry, levels)
 
     def panels(self, node: SafeText) -> Sequence[Panel]:
-        """What is known of a node, by its samples so far."""
+        """The panels of a node, by its samples so far."""
         from rtui.analysis.findings.server import server_health  # noqa: PLC0415 - as above
 
         made_of, panels = self._panels.get(node, (-1, ()))
@@ -162,7 +162,7 @@ class Health(ABC):
         return panels
 
     def warning(self, node: SafeText) -> SafeText | None:
-        """Say that the server was restarted while the samples were taken, or that another one answers."""
+        """Say that the server was restarted between the samples, or that another one answers; None otherwise."""
         from rtui.analysis.humanize import SECOND_MS, moment, short_duration  # noqa: PLC0415 - as above
 
         samples = self.known.get(node)
@@ -180,7 +180,7 @@ class Health(ABC):
         return SafeText(f"The server was restarted{when}: what it counts since its start began anew.")
 
     def sample_lines(self) -> Sequence[str]:
-        """All samples that are kept, as the lines of a file."""
+        """All samples kept, as the lines of a file."""
         from rtui.analysis.formats.samples import Header, header_line, sample_line  # noqa: PLC0415 - as above
 
         found = sorted((one for samples in self.known.values() for one in samples), key=lambda one: one.at_ms)
@@ -189,10 +189,10 @@ class Health(ABC):
 
 
 class HealthSession(Health):
-    """The samples of each node since the session began, and what they say; raises nothing for servers that are lost."""
+    """The samples of each node since the session began, and their findings; raises nothing for lost servers."""
 
     trouble: Trouble | None = None
-    """What is wrong with any of the nodes; None for nothing that is known."""
+    """The gravest known problem of any node; None if there is none."""
 
     def __init__(
         self,
@@ -203,35 +203,35 @@ class HealthSession(Health):
         report: Callable[[], Report | None],
         registry: Registry | None,
     ) -> None:
-        """`capabilities` are those of the server that the user named; `clock` gives seconds since the epoch.
+        """`capabilities` belong to the server that the user named; `clock` returns seconds since the epoch.
 
         `report` returns the latest figures of the keyspace.
         """
         super().__init__(report, registry)
         self._deployment, self._capabilities, self._clock = deployment, capabilities, clock
         self.sizes: dict[str, int | None] = {}
-        """Keys of each node of a cluster by its id; None where it does not tell."""
+        """The number of keys of each cluster node by its id; None if it does not tell."""
         self._load: dict[str, Any] = {}
-        """Memory and load of all nodes of a cluster together; empty before they were asked."""
+        """The sums of memory and load over a cluster's nodes; empty before the first reading."""
         self._epoch: object = None
-        """By what the home node numbers the cluster's configurations; with another one the topology is looked at."""
+        """The home node's configuration epoch; when it changes, the topology is read again."""
         self._observed: dict[SafeText, list[Sample]] = {}
-        """The samples of what servers say anyway, by the labels of their nodes."""
+        """Samples of INFO that is read anyway, by the labels of nodes."""
         self._revision = 0
         self._watch: HealthWatch | None = None
-        """Takes full samples, from the first time on that somebody looks."""
+        """Takes full samples, once they have been wanted."""
         self._asking: asyncio.Task[None] | None = None
         self._stopped: SafeText | None = None
-        """Why no samples are taken any more."""
+        """The reason why sampling has ended."""
 
     @property
     def revision(self) -> int:
-        """Grows with each sample, each failure, and with what is wrong."""
+        """Grows with each sample, each failure, and each change of the problems."""
         return self._revision + (0 if self._watch is None else self._watch.revision)
 
     @property
     def link(self) -> State:
-        """How the connection to the server is that the user named."""
+        """The state of the connection to the server that the user named."""
         return self._deployment.home.link
 
     @property
@@ -241,12 +241,12 @@ class HealthSession(Health):
 
     @property
     def label(self) -> SafeText:
-        """What the user named."""
+        """The server or cluster that the user named."""
         return self._deployment.home.target.label
 
     @property
     def known(self) -> Mapping[SafeText, Sequence[Sample]]:
-        """What there is of each node: full samples, or else what it says anyway."""
+        """The full samples of each node if there are any, else those of INFO."""
         if self._watch is not None:
             full = {node.label: node.samples for node in self._watch.nodes if node.samples}
             if full:
@@ -255,17 +255,17 @@ class HealthSession(Health):
 
     @property
     def identity(self) -> ServerIdentity:
-        """The home server, with memory and load of all nodes of a cluster together where all are known."""
+        """The home server; in a cluster with memory and load of all nodes together if they are known."""
         home = self._deployment.home.server
         return replace(home, **self._load) if self._load and self._deployment.is_cluster else home
 
     @property
     def pause_s(self) -> float:
-        """Seconds between two times that servers are asked what they say anyway."""
+        """Seconds between two readings of INFO."""
         return round_s(REFRESH_EVERY_S, len(self.sizes))
 
     def failure(self, node: SafeText | None) -> SafeText | None:
-        """Why a node has not answered last."""
+        """Why a node's last sample failed."""
         known = () if self._watch is None else self._watch.nodes
         failures = (one.failure for one in known if node in (None, one.label))
         return self._stopped or next((why for why in failures if why is not None), None)
@@ -291,17 +291,17 @@ class HealthSession(Health):
             self._asking = None
 
     async def close(self) -> None:
-        """End everything."""
+        """End all tasks."""
         task, self._asking = self._asking, None
         await end_task(task)
 
     def ask_now(self) -> None:
-        """Take a sample of each node now, also of what was refused before."""
+        """Take a sample of each node now, also of refused sources."""
         if self._watch is not None:
             self._watch.ask_now()
 
     async def refresh(self) -> None:
-        """Ask the home server for INFO; look at the topology where that tells of another configuration.
+        """Send INFO to the home server; read the topology if that reports another configuration.
 
         Raises ConnectionLost.
         """
@@ -315,9 +315,9 @@ class HealthSession(Health):
         self._epoch = now
 
     async def count_keys(self) -> int | None:
-        """Ask how many keys there are: of a cluster all nodes that are online, which give their memory and load, too.
+        """Return the number of keys; in a cluster of all online nodes, reading their memory and load, too.
 
-        Returns None where one does not tell. Raises ConnectionLost.
+        Returns None if any does not tell. Raises ConnectionLost.
         """
         if not self._capabilities.allows(Feature.DBSIZE):
             return None
@@ -348,7 +348,7 @@ class HealthSession(Health):
         return key_count(reply)
 
     async def observe(self) -> None:
-        """Read what the servers have said in INFO anyway, and find out what is wrong, in a thread."""
+        """Make samples of the latest INFO replies, and look for problems in a thread."""
         home = self._deployment.home
         nodes = await self._deployment.scanned() if self._deployment.is_cluster else ()
         said = [(one.connection.info, one.label) for one in nodes[:NODES_A_ROUND]] or [(home.info, home.target.label)]
@@ -360,14 +360,14 @@ class HealthSession(Health):
         for gone in self._observed.keys() - {label for _, label in said}:
             del self._observed[gone]
         views = {node: self._view(samples) for node, samples in self.known.items()}
-        before = self._wrong, self.trouble
-        self._wrong, self.trouble = await asyncio.to_thread(wrong_with, views)
-        if self.known is self._observed or before != (self._wrong, self.trouble):
+        before = self._problems, self.trouble
+        self._problems, self.trouble = await asyncio.to_thread(problems_of, views)
+        if self.known is self._observed or before != (self._problems, self.trouble):
             self._revision += 1
 
 
 class SavedHealth(Health):
-    """The health of servers by a file that holds a sample at least."""
+    """The health of servers by a file that holds at least one sample."""
 
     revision = 1
     link = Online()
@@ -389,7 +389,7 @@ class SavedHealth(Health):
         self._known = {SafeText(node): samples for node, samples in found.nodes.items()}
         self._label = display_text(found.header.server, limit=300)
         views = {node: self._view(samples) for node, samples in self._known.items()}
-        self._wrong, _ = wrong_with(views)
+        self._problems, _ = problems_of(views)
         self.comparison: HealthComparison | None = None
         if before is not None:
             then = [replace(self._view(samples), report=None) for samples in before.nodes.values()]
@@ -407,7 +407,7 @@ class SavedHealth(Health):
 
     @property
     def label(self) -> SafeText:
-        """What was asked for when they were taken."""
+        """The server or cluster named when they were taken."""
         return self._label
 
     @property
@@ -417,26 +417,26 @@ class SavedHealth(Health):
 
     @property
     def ended_at_s(self) -> float:
-        """When the last sample was taken."""
+        """The time of the last sample, in seconds since the epoch."""
         return max(samples[-1].at_ms for samples in self._known.values()) / 1000
 
     def compared(self, node: SafeText) -> NodeComparison | None:
-        """What has changed since the earlier samples of a node."""
+        """The changes since the earlier samples of a node."""
         known = () if self.comparison is None else self.comparison.nodes
         return next((one for one in known if one.node == node), None)
 
 
 def _samples_of(said: Sequence[tuple[Mapping[str, Reply], SafeText]], at_ms: int) -> list[Sample]:
-    """Read what nodes have said in INFO; imports what that takes, in a thread."""
+    """Return samples of replies to INFO; runs in a thread, with imports that take time."""
     from rtui.server.health.info import sample_of_info  # noqa: PLC0415 - as above
 
     return [sample_of_info(replies, node, at_ms) for replies, node in said]
 
 
-def wrong_with(views: Mapping[SafeText, HealthView]) -> tuple[dict[SafeText, SafeText], Trouble | None]:
-    """Return what is wrong with each node in a word, those without left out, and the gravest of all; None for nothing.
+def problems_of(views: Mapping[SafeText, HealthView]) -> tuple[dict[SafeText, SafeText], Trouble | None]:
+    """Return the gravest problem of each node that has one, in a word, and the gravest of all; None if there is none.
 
-    The rules that look over time judge once there are samples enough.
+    The rules about changes over time need several samples.
     """
     from rtui.analysis.findings.server import headline, server_findings  # noqa: PLC0415 - as above
     from rtui.registry.rules import Severity  # noqa: PLC0415 - as above
@@ -452,5 +452,5 @@ def wrong_with(views: Mapping[SafeText, HealthView]) -> tuple[dict[SafeText, Saf
 
 
 def _total(parts: Sequence[int | None]) -> int | None:
-    """Return the sum; None where a part is not known."""
+    """Return the sum; None if any part is unknown."""
     return None if None in parts else sum(part for part in parts if part is not None)

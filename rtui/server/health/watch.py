@@ -1,8 +1,8 @@
 """Samples of a server, or of all nodes of a cluster, every few seconds.
 
-All nodes are asked in rounds, a few at a time. Larger clusters are asked less often, and of those with more than
-`MOST_NODES` nodes the primaries alone. A node that does not answer keeps the samples that it has, with why there is no
-new one; one that has come back, perhaps as another server, goes on with the same history, in which the run id says so.
+All nodes are sampled in rounds, a few at a time. Larger clusters are sampled less often, and above `MOST_NODES` nodes
+only the primaries. A node that does not answer keeps its samples, with the reason for the missing one; when it is back,
+perhaps as another server, it continues the same history, in which the run id shows the change.
 """
 
 from __future__ import annotations
@@ -22,41 +22,41 @@ from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, RtuiError
 
 EVERY_S: Final = 5.0
-"""How often a server is asked where nobody says."""
+"""The default time between rounds."""
 
 LEAST_EVERY_S: Final = 1.0
-"""No server is asked more often: then all that is asked stays below 1 ms of its time a second."""
+"""The shortest time between rounds: all commands then take less than 1 ms of a server's time per second."""
 
 MOST_NODES: Final = 100
-"""Of a larger cluster the primaries alone are asked."""
+"""In a cluster of more nodes only the primaries are sampled."""
 
 LEAST_PAUSE_S: Final = 0.1
-"""Between rounds, however long one takes."""
+"""The shortest pause between rounds, however long one takes."""
 
 AT_ONCE: Final = 8
-"""Nodes that are asked side by side."""
+"""The most nodes sampled at the same time."""
 
 
 @dataclass(slots=True)
 class NodeHealth:
-    """What is known of one node."""
+    """The samples of one node."""
 
     label: SafeText
-    """`host:port`, as its samples call it."""
+    """`host:port`, as in its samples."""
     id: str = ""
-    """Of a node of a cluster."""
+    """The id of a cluster node."""
     history: SampleHistory = field(default_factory=SampleHistory)
     failure: SafeText | None = None
-    """Why there is no sample of the last round, a sentence."""
+    """The reason why the last round has no sample of it, a sentence."""
 
     @property
     def samples(self) -> tuple[Sample, ...]:
-        """Oldest first; none before it has answered."""
+        """Oldest first; empty before its first reply."""
         return self.history.samples
 
 
 class HealthWatch:
-    """Asks every few seconds while `run` runs; all else may be read at any time."""
+    """Samples every few seconds while `run` runs; all else may be read at any time."""
 
     def __init__(
         self,
@@ -66,11 +66,11 @@ class HealthWatch:
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`clock` gives seconds since the epoch."""
+        """`clock` returns seconds since the epoch."""
         self.every_s = max(LEAST_EVERY_S, every_s)
         """Seconds between rounds; may be changed at any time."""
         self.nodes: tuple[NodeHealth, ...] = ()
-        """Of one server itself; of a cluster the primaries by their slots, each with its replicas after it."""
+        """The single server; in a cluster the primaries by their slots, each followed by its replicas."""
         self.revision = 0
         """Grows with each sample, and each failure."""
         self.on_sample: list[Callable[[Sample], object]] = []
@@ -83,7 +83,7 @@ class HealthWatch:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to know of all samples, sentences."""
+        """Caveats about all samples, in sentences."""
         topology = self._deployment.topology
         nodes = 0 if topology is None else sum(1 for _ in topology.nodes)
         if nodes <= MOST_NODES:
@@ -92,34 +92,34 @@ class HealthWatch:
 
     @property
     def pause_s(self) -> float:
-        """Seconds between rounds of as many nodes as there are."""
+        """Seconds between rounds with the present number of nodes."""
         return round_s(self.every_s, len(self.nodes))
 
     def ask_now(self) -> None:
-        """Begin the next round now, in which everything is asked, also what was refused."""
+        """Begin the next round now, requesting everything, also refused sources."""
         for _, probe in self._known.values():
             probe.ask_everything()
         self._wanted.set()
 
     async def run(self) -> None:
-        """Ask in rounds until cancelled."""
+        """Sample in rounds until cancelled."""
         while True:
             await self.look()
             await self.pause()
 
     async def pause(self) -> None:
-        """Wait until the next round is due, or wanted now."""
+        """Wait until the next round is due, or requested."""
         left_s = self.pause_s - (self._monotonic() - self._began_s)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(LEAST_PAUSE_S, left_s)):
                 await self._wanted.wait()
 
     async def look(self) -> None:
-        """Ask all nodes once."""
+        """Sample all nodes once."""
         self._began_s = self._monotonic()
         self._wanted.clear()
         servers = await self._deployment.every_node(primaries_only_above=MOST_NODES)
-        self._follow(servers)
+        self._update_nodes(servers)
         limit = asyncio.Semaphore(AT_ONCE)
 
         async def ask(server: ServerNode) -> None:
@@ -127,10 +127,10 @@ class HealthWatch:
                 await self._ask(server)
 
         await asyncio.gather(*map(ask, servers))
-        await self._follow_cluster()
+        await self._update_topology()
 
-    def _follow(self, servers: Sequence[ServerNode]) -> None:
-        """Have a history of each node that is there now, and none of the others."""
+    def _update_nodes(self, servers: Sequence[ServerNode]) -> None:
+        """Keep a history of each present node, and drop those of the others."""
         before, self._known = self._known, {}
         most = max(LEAST_SAMPLES, MOST_SAMPLES // max(1, len(servers)))
         for server in servers:
@@ -159,8 +159,8 @@ class HealthWatch:
                 call(sample)
         self.revision += 1
 
-    async def _follow_cluster(self) -> None:
-        """Look at the topology again where a node tells of another configuration."""
+    async def _update_topology(self) -> None:
+        """Read the topology again if a node reports another configuration."""
         if self._deployment.topology is None:
             return
         latest = [node.samples[-1].info for node in self.nodes if node.samples and node.failure is None]

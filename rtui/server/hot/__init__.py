@@ -1,1 +1,1 @@
-"""Which keys are hot, by the best source that a server offers."""
+"""Hot keys, by the best source that a server offers."""

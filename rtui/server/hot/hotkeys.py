@@ -1,8 +1,8 @@
-"""Hot keys as the server itself measures them: HOTKEYS of Redis 8.6, whose sessions are started, and of Valkey 9.2.
+"""Hot keys as measured by the server: HOTKEYS of Redis 8.6, in sessions that are started, and of Valkey 9.2.
 
-Redis measures during a session that is started and ends by itself; it keeps the result of one session. Valkey
-measures all the time and reports its last window. `server_source` reads either; `start_session` starts a session with
-the user's consent, and never in place of another one.
+Redis measures during a session that is started and ends by itself; it keeps the result of one session. Valkey measures
+all the time and reports its last window. `server_source` reads either; `start_session` starts a session with the user's
+consent, and never in place of another one.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from rtui.server.wire.identity import ServerIdentity, parse_info, parse_number
 from rtui.server.wire.replies import Reply, ServerError
 
 MAX_LISTED_KEYS: Final = 1000
-"""Most keys of one list that are read: Valkey keeps up to so many, Redis 64."""
+"""The most keys read of one list: Valkey's limit; Redis has up to 64."""
 
 NAME_BYTES: Final = 4 << 20
-"""The names of one list that are kept have at most so many bytes together: behind them the list ends."""
+"""The most bytes of names kept of one list; the list is cut there."""
 
 _LISTS: Final = {Metric.CPU: b"by-cpu-time-us", Metric.NET: b"by-net-bytes"}
 
 
 @dataclass(frozen=True, slots=True)
 class HotSession:
-    """What a session of Redis has measured, of all databases together."""
+    """The measurements of a Redis session, of all databases together."""
 
     is_active: bool
     sample_ratio: int
-    """One command in so many was measured."""
+    """One in this many commands was measured."""
     started_s: float | None
     """Seconds since the epoch, by the server's clock."""
     lasted_s: float
     slots: int
-    """Slots that are measured; all of them unless some were chosen."""
+    """The number of measured slots; all of them unless some were chosen."""
     measured: dict[Metric, tuple[tuple[bytes, int], ...]]
-    """By metric, keys with their µs or bytes as they were sampled, highest first."""
+    """By metric, keys with their sampled µs or bytes, highest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +58,15 @@ class WindowKey:
     key: bytes
     db: int
     qps: int
-    """Estimated accesses a second."""
+    """Estimated accesses per second."""
 
 
 HotWindow: TypeAlias = tuple[WindowKey, ...]
-"""Valkey's last window, hottest first; empty where it tracks nothing."""
+"""Valkey's last window, hottest first; empty if it tracks none."""
 
 
 def parse_hotkeys(reply: Reply) -> HotSession | HotWindow | None:
-    """Read a reply; None where there is no session, or where its shape is not known."""
+    """Read a reply; None if there is no session, or the reply has an unknown form."""
     if not isinstance(reply, list):
         return None
     maps = [mapping(one) for one in reply[:MAX_LISTED_KEYS]]
@@ -111,7 +111,7 @@ def _pairs(reply: Reply) -> tuple[tuple[bytes, int], ...]:
 
 
 HOTKEYS: Final = "HOTKEYS GET"
-"""The name of the command among the capabilities."""
+"""The name of the command in `Capabilities`."""
 
 SINCE: Final[Mapping[str | None, tuple[int, int]]] = {"redis": (8, 6), "valkey": (9, 2)}
 """The first version of each product that reports hot keys."""
@@ -133,7 +133,7 @@ async def server_source(querier: Querier, *, now_s: float, looked_since_s: float
         return HotReport(better=(DENIED if is_denied else failed,))
     found = parse_hotkeys(reply)
     if isinstance(found, HotSession):
-        return _of_session(found, now_s, looked_since_s)
+        return _session_report(found, now_s, looked_since_s)
     if found:
         (info,) = await querier.run(guard.info("hotkeys"))
         window_ms = parse_number(parse_info(info), "hotkeys_last_window_duration_ms") or 0
@@ -156,7 +156,7 @@ def reports_hot_keys(server: ServerIdentity) -> bool:
 
 
 def too_old(server: ServerIdentity) -> str:
-    """Return a sentence for a version without a report of hot keys; empty where it has one or that is not known."""
+    """Return a sentence for a version without a report of hot keys; empty if it has one or the version is unknown."""
     since = SINCE.get(server.product)
     if since is None or server.version is None or server.version >= since:
         return ""
@@ -164,7 +164,7 @@ def too_old(server: ServerIdentity) -> str:
     return f"{name} {server.version_text} has no hot-key report of its own; {name} {since[0]}.{since[1]} has."
 
 
-def _of_session(session: HotSession, now_s: float, looked_since_s: float | None) -> HotReport:
+def _session_report(session: HotSession, now_s: float, looked_since_s: float | None) -> HotReport:
     ratio = session.sample_ratio
     lists = tuple(
         HotList(*_TITLES[metric], tuple(HotKey(KeyRecord(key), float(value * ratio)) for key, value in keys))
@@ -205,10 +205,10 @@ class SessionRefusedError(SessionError):
 
 @for_purpose(Purpose.HOT)
 async def start_session(connection: CommandRunner, consent: Consent) -> None:
-    """Start a session of Redis that ends by itself; it is never stopped or reset from here.
+    """Start a session of Redis that ends by itself; rtui never stops or resets one.
 
-    Raises SessionRefusedError when one runs, or when one has left a result that `consent` does not give up;
-    SessionError when the server can't or won't; GuardError for a consent beyond the bounds; ConnectionLost.
+    Raises SessionRefusedError if one runs, or if one has left a result that `consent` does not give up; SessionError if
+    the server can't or won't; GuardError for a consent beyond the bounds; ConnectionLost.
     """
     command = guard.hotkeys_start(consent)
     server = connection.server

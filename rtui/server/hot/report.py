@@ -1,7 +1,7 @@
-"""Which keys and slots are hot: by what the server measures, by counters of the keys, and by CLUSTER SLOT-STATS.
+"""Hot keys and slots: by the server's measurements, by the keys' counters, and by CLUSTER SLOT-STATS.
 
-Under an LFU policy `OBJECT FREQ` returns a logarithmic counter, which `lfu-log-factor` and `lfu-decay-time` turn into
-accesses a minute. Without one the keys that were used last come first, to the second.
+Under an LFU policy `OBJECT FREQ` returns a logarithmic counter, from which `lfu-log-factor` and `lfu-decay-time` give
+accesses per minute. Under other policies keys are ranked by the time since their last use, in whole seconds.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def counted_source(
     now_s: float,
     own_reads: OwnReads | None = None,
 ) -> HotReport:
-    """Rank the hottest keys that were inspected by frequency, else by idle time.
+    """Rank the hottest inspected keys by frequency, else by idle time.
 
-    `own_reads` is what rtui has read where that counts as a use, None where it does not.
+    `own_reads` is rtui's own reads where they count as a use, None where they don't.
     """
     if basis is IdleBasis.WRITE:
         own_reads = None
@@ -108,7 +108,7 @@ def _by_idle(records: Sequence[KeyRecord], basis: IdleBasis, own_reads: OwnReads
 
 
 _METRICS: Final = frozenset((b"key-count", b"cpu-usec", b"memory-bytes", b"network-bytes-in", b"network-bytes-out"))
-"""What a node may count of a slot, as it names it."""
+"""The counters that a node may report of a slot."""
 
 KEYS_ONLY: Final = (
     "This node counts only the keys of its slots; its setting cluster-slot-stats-enabled adds time and traffic."
@@ -116,7 +116,8 @@ KEYS_ONLY: Final = (
 
 
 async def slot_loads(querier: Querier) -> tuple[tuple[SlotLoad, ...], tuple[str, ...]]:
-    """Ask for the most loaded slots, and say what is missing; nothing outside a cluster. Raises ConnectionLost."""
+    """Return the most loaded slots, and sentences about missing counters; empty outside a cluster. Raises
+    ConnectionLost."""
     if not querier.connection.server.cluster_enabled:
         return (), ()
     (reply,) = await querier.run(guard.slot_stats("cpu-usec", limit=MAX_SLOTS))
@@ -129,7 +130,7 @@ async def slot_loads(querier: Querier) -> tuple[tuple[SlotLoad, ...], tuple[str,
 
 
 def parse_slot_loads(reply: Reply) -> tuple[SlotLoad, ...]:
-    """Read slots with their counters, without those that have no load or another shape."""
+    """Read slots with their counters, leaving out slots without load or of another form."""
     loads = []
     for row in reply[:MAX_SLOTS] if isinstance(reply, list) else []:
         match row:
@@ -155,19 +156,20 @@ async def hot_report(
     others: Sequence[Querier] = (),
     of_replicas: bool = False,
 ) -> HotReport:
-    """Ask the server for what it knows, and add what the inspected keys say themselves.
+    """Ask the server for its measurements, and add the counters of the inspected keys.
 
-    The lists of the best source come first, those of the other after them. `now_s` and `looked_since_s`, when rtui
-    began to read keys, are seconds since the epoch. `others` ask the other nodes of a cluster, each of which knows of
-    its own keys and slots. Where the keys were inspected on replicas, `of_replicas`, what they say is labelled so.
-    Raises ConnectionLost.
+    Lists of the best source come first, those of the other after them. `now_s` and `looked_since_s`, when rtui began to
+    read keys, are seconds since the epoch. `others` query the other nodes of a cluster, each for its own keys and
+    slots. If the keys were inspected on replicas (`of_replicas`), their lists are labelled so. Raises ConnectionLost.
     """
     queriers = Querier(connection, capabilities), *others
     querier = queriers[0]
     server = connection.server
     is_of_replica = of_replicas or server.role == "replica"
     basis = IdleBasis.WRITE if "lrm" in (server.maxmemory_policy or "") else IdleBasis.ACCESS
-    measured = _joined(await for_each(queriers, partial(server_source, now_s=now_s, looked_since_s=looked_since_s)))
+    measured = _join_reports(
+        await for_each(queriers, partial(server_source, now_s=now_s, looked_since_s=looked_since_s))
+    )
     counted = counted_source(
         summary,
         capabilities,
@@ -182,7 +184,7 @@ async def hot_report(
     slots = tuple(load for of_node, _ in loads for load in of_node)
     nodes = [_node_load(one, of_node) for one, (of_node, _) in zip(queriers, loads, strict=True)]
     if others:
-        slots = tuple(sorted(slots, key=_heaviest, reverse=True)[:MAX_SLOTS])
+        slots = tuple(sorted(slots, key=_slot_order, reverse=True)[:MAX_SLOTS])
     nothing = HotReport(about="nothing tells which keys are hot")
     best = next((source for source in (measured, counted) if source.lists), nothing)
     return structs.replace(
@@ -198,14 +200,14 @@ async def hot_report(
 
 
 def _node_load(querier: Querier, slots: Sequence[SlotLoad]) -> NodeLoad | None:
-    """Return what the slots of a node took together; None where it does not count that."""
+    """Return the sum of the times of a node's slots; None if it does not count time."""
     times = [load.values["cpu-usec"] for load in slots if "cpu-usec" in load.values]
     label = display_text(querier.connection.target.label)
     return NodeLoad(label, sum(times), len(slots) >= MAX_SLOTS) if times else None
 
 
-def _joined(reports: Sequence[HotReport]) -> HotReport:
-    """Return what the nodes of a cluster measured in one report: its lists have the keys of all, hottest first."""
+def _join_reports(reports: Sequence[HotReport]) -> HotReport:
+    """Join the measurements of a cluster's nodes: the lists have the keys of all nodes, hottest first."""
     first = next((one for one in reports if one.lists), reports[0])
     if len(reports) == 1:
         return first
@@ -220,13 +222,13 @@ def _joined(reports: Sequence[HotReport]) -> HotReport:
     return structs.replace(first, better=tuple(better), lists=tuple(ranked))
 
 
-def _heaviest(load: SlotLoad) -> tuple[int, int]:
-    """Order slots by what the server orders them by: their time, where that is counted, else their keys."""
+def _slot_order(load: SlotLoad) -> tuple[int, int]:
+    """Sort key of slots, as the server sorts them: by time if it is counted, else by keys."""
     return load.values.get("cpu-usec", 0), load.values.get("key-count", 0)
 
 
 HOT_EVERY_S: Final = 5.0
-"""How often the server is asked while an analysis runs."""
+"""The shortest time between two reports while an analysis runs."""
 
 
 class HotKeyReporter:
@@ -242,10 +244,11 @@ class HotKeyReporter:
     ) -> None:
         """The inspection of keys begins now; `others` are the other nodes of a cluster.
 
-        `of_replicas` is whether keys are inspected on replicas, and these are the primaries, which clients use.
+        `of_replicas` is whether keys are inspected on replicas while these connections lead to the primaries, which
+        clients use.
         """
         self.lfu = LfuSettings()
-        """How access counters grow and fall."""
+        """The server's parameters of access counters."""
         self._others, self._of_replicas = others, of_replicas
         self.report = HotReport()
         self._connection = connection
@@ -253,11 +256,11 @@ class HotKeyReporter:
         self._looked_since_s = time.time()
         self._asked_at = float("-inf")
         self.asked_at_s: float | None = None
-        """When the report was asked for, in seconds since the epoch; None before that."""
+        """When the report was requested, in seconds since the epoch; None before that."""
 
     @for_purpose(Purpose.HOT)
     async def refresh(self, summary: Summary, *, at_last: bool = False) -> None:
-        """Ask for the report, unless that was done just now and this is not the last time; raises ConnectionLost."""
+        """Request the report unless it is recent and this is not the last time; raises ConnectionLost."""
         now = asyncio.get_running_loop().time()
         if not self._connection.is_online or not (at_last or now - self._asked_at >= HOT_EVERY_S):
             return

@@ -1,1 +1,1 @@
-"""Recorded sessions: writing what was asked, answered and pressed to a file, and answering from one."""
+"""Recorded sessions: writing commands, replies and input to a file, and replaying them from it."""

@@ -1,14 +1,14 @@
 """The file of a recorded session: a header and events as lines of JSON (`rtui/analysis/formats/samples.py`).
 
 It is gzipped if its name ends in `.gz`. An event is an `Exchange` (a command and its reply), an input (`Key`, `Mouse`,
-`Paste`, `Resize`), where the `Cursor` of the tree is, or the `End`. Bytes are written as strings whose characters are
-bytes (Latin-1), so that names can be read with any pager:
+`Paste`, `Resize`), the `Cursor` position in the tree, or the `End`. Bytes are written as strings of one character per
+byte (Latin-1), so that names can be read with any pager:
 
     {"kind":"exchange","at":12.5,"took":0.3,"db":0,"command":["PTTL","user:1"],"reply":-1}
 
-A reply is a string, a whole number, null, a boolean, a list, or an object with one field: `error`, `double`, or `map`,
-which is a flat list. A file comes from anywhere: sizes, times and nesting have limits, and the first line that can't be
-read ends the session there, as does one that is cut off.
+A reply is a string, a whole number, null, a boolean, a list, or an object with one field: `error`, `double`, or `map`
+(a flat list). Files may come from anywhere, so sizes, times and nesting are limited. The session ends before the first
+line that can't be read or is cut off.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.replies import Reply, ServerError
 
 MAX_FILE_BYTES: Final = 64 << 20
-"""A recording ends when it is so large, before it is compressed; longer files are read up to there."""
+"""Uncompressed size at which a recording ends; longer files are read up to here."""
 
 MAX_LINES: Final = 1_000_000
-"""Lines that are read."""
+"""The most lines read."""
 
 MAX_DEPTH: Final = 16
-"""Replies are nested no deeper; those of the closed list are a few levels deep."""
+"""The deepest nesting of replies; those of permitted commands have a few levels."""
 
 MAX_TIME_MS: Final = 7 * 86_400_000.0
-"""A session is no longer than a week."""
+"""The longest session: a week."""
 
 Milliseconds: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_TIME_MS)]
 Cells: TypeAlias = Annotated[int, Meta(ge=1, le=1000)]
@@ -49,14 +49,14 @@ Name: TypeAlias = Annotated[str, Meta(max_length=64)]
 
 
 class Header(EventHeader, frozen=True, kw_only=True):
-    """What the session began with."""
+    """The state at the beginning of the session."""
 
     format: Literal["rtui recording"] = "rtui recording"
     schema: Literal[2] = EVENT_SCHEMA
     seed: Annotated[int, Meta(ge=0, lt=1 << 62)]
-    """What random choices of the session follow from."""
+    """The seed of the session's random choices."""
     server: Annotated[str, Meta(max_length=300)]
-    """What the title bar called the server."""
+    """The server's name in the title bar."""
     db: Annotated[int, Meta(ge=0, lt=1 << 31)] = 0
     protocol: Literal[2, 3] | None = None
     separators: Annotated[list[Annotated[str, Meta(min_length=1, max_length=64)]], Meta(min_length=1, max_length=64)]
@@ -69,13 +69,13 @@ class Header(EventHeader, frozen=True, kw_only=True):
     width: Cells
     height: Cells
     settings: dict[str, Any] = msgspec.field(default_factory=dict)
-    """What the user had chosen, as in settings.toml."""
+    """The user's settings, as in settings.toml."""
     registry: Annotated[str, Meta(max_length=4 << 20)] | None = None
-    """The text of the registry, where it is one file."""
+    """The text of the registry if it is a single file."""
 
 
 class Exchange(msgspec.Struct, frozen=True, gc=False, tag_field="kind", tag="exchange"):
-    """A command and the reply to it."""
+    """A command and its reply."""
 
     at: Milliseconds
     took: Milliseconds
@@ -85,7 +85,7 @@ class Exchange(msgspec.Struct, frozen=True, gc=False, tag_field="kind", tag="exc
 
 
 class Key(msgspec.Struct, frozen=True, tag_field="kind", tag="key"):
-    """A key that was pressed."""
+    """A keypress."""
 
     at: Milliseconds
     key: Name
@@ -93,7 +93,7 @@ class Key(msgspec.Struct, frozen=True, tag_field="kind", tag="key"):
 
 
 class Mouse(msgspec.Struct, frozen=True, tag_field="kind", tag="mouse"):
-    """What the mouse did."""
+    """A mouse event."""
 
     at: Milliseconds
     what: Literal["down", "up", "scroll_down", "scroll_up", "scroll_left", "scroll_right"]
@@ -106,23 +106,23 @@ class Mouse(msgspec.Struct, frozen=True, tag_field="kind", tag="mouse"):
 
 
 class Paste(msgspec.Struct, frozen=True, tag_field="kind", tag="paste"):
-    """A text that was pasted."""
+    """Pasted text."""
 
     at: Milliseconds
     text: Annotated[str, Meta(max_length=1 << 20)]
 
 
 class Cursor(msgspec.Struct, frozen=True, tag_field="kind", tag="cursor"):
-    """The row of the tree on which the cursor stands from now on; stand-ins may be sorted in another order."""
+    """The row of the tree with the cursor from now on; in a replay stand-ins may be sorted in another order."""
 
     at: Milliseconds
     is_key: bool
-    """Whether it is a key, or a namespace."""
+    """Whether the row is a key, not a namespace."""
     name: Annotated[str, Meta(max_length=1 << 16)]
 
 
 class Resize(msgspec.Struct, frozen=True, tag_field="kind", tag="resize"):
-    """Another size of the terminal, in cells."""
+    """A new size of the terminal, in cells."""
 
     at: Milliseconds
     width: Cells
@@ -134,7 +134,7 @@ class End(msgspec.Struct, frozen=True, tag_field="kind", tag="end"):
 
     at: Milliseconds
     why: EndReason
-    """The session was over, the file had its size, another server was chosen, or writing was too slow."""
+    """The session ended, the file reached its limit, another server was chosen, or writing was too slow."""
 
 
 Input: TypeAlias = Key | Mouse | Paste | Cursor | Resize
@@ -158,7 +158,7 @@ class Recording:
     exchanges: list[Exchange] = field(default_factory=list)
     inputs: list[Input] = field(default_factory=list)
     end: End | None = None
-    """None for a file that ends in the middle."""
+    """None for a file that is cut off."""
 
     @property
     def size(self) -> tuple[int, int]:
@@ -168,7 +168,7 @@ class Recording:
 
     @property
     def length_ms(self) -> float:
-        """How long it is."""
+        """The time of the last event, in milliseconds."""
         last = [lines[-1].at for lines in (self.inputs, self.exchanges) if lines]
         return max([*last, *([] if self.end is None else [self.end.at])], default=0.0)
 
@@ -178,7 +178,7 @@ _LINE: Final = msgspec.json.Decoder(Line)
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a file, as far as it can be read; raises RecordingError where not even the header can, or for a cluster."""
+    """Read the readable part of a file; raises RecordingError for an unreadable header or a recording of a cluster."""
     lines = _lines(path)
     try:
         header = _HEADER.decode(next(lines))
@@ -215,22 +215,22 @@ def read_recording(path: Path) -> Recording:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """Give whole lines, at most MAX_FILE_BYTES of them; raises RecordingError."""
+    """Yield complete lines, at most MAX_FILE_BYTES of them; raises RecordingError."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)[:MAX_FILE_BYTES]
     except (OSError, ValueError) as error:
         raise RecordingError(f"The file can't be read: {display_text(reason_of(error))}.") from None
     if data[:2] == b"\x1f\x8b":
-        data = _gunzipped(data)
+        data = _decompress(data)
     at = 0
     while (end := data.find(b"\n", at)) >= 0:
         yield data[at:end]
         at = end + 1
 
 
-def _gunzipped(data: bytes) -> bytes:
-    """Return what could be decompressed of a file that may be cut off or damaged, up to MAX_FILE_BYTES."""
+def _decompress(data: bytes) -> bytes:
+    """Decompress a file that may be cut off or damaged as far as possible, up to MAX_FILE_BYTES."""
     out, decompressor = bytearray(), zlib.decompressobj(31)
     for start in range(0, len(data), 4096):
         piece = data[start : start + 4096]
@@ -244,7 +244,7 @@ def _gunzipped(data: bytes) -> bytes:
 
 
 def as_json(reply: object) -> object:
-    """Return a reply as it is written."""
+    """Return a reply as JSON values."""
     if isinstance(reply, bytes):
         return reply.decode("latin-1")
     if isinstance(reply, list | tuple | set):
@@ -259,14 +259,14 @@ def as_json(reply: object) -> object:
 
 
 def reply_of(written: object, depth: int = 0) -> Reply:
-    """Return the reply that was written; raises ValueError for what is none."""
+    """Return the reply of JSON values; raises ValueError for any that don't represent one."""
     if depth > MAX_DEPTH:
         raise ValueError("too deep")
     if isinstance(written, list):
         return [reply_of(one, depth + 1) for one in written]
     if isinstance(written, dict) and len(written) == 1:
         ((kind, content),) = written.items()
-        return _special(str(kind), content, depth)
+        return _object_reply(str(kind), content, depth)
     if isinstance(written, str):
         return written.encode("latin-1")
     if isinstance(written, int | None) and (written is None or -(1 << 63) <= written < 1 << 63):
@@ -274,7 +274,7 @@ def reply_of(written: object, depth: int = 0) -> Reply:
     raise ValueError("no reply")
 
 
-def _special(kind: str, content: object, depth: int) -> Reply:
+def _object_reply(kind: str, content: object, depth: int) -> Reply:
     """Return a reply that is written as an object; raises ValueError."""
     if kind == "error" and isinstance(content, str):
         return ServerError(content.encode("latin-1").decode("utf-8", "replace"))

@@ -1,23 +1,23 @@
-"""A recorded session in place of a server: its replies, its time, and what a replay may not do.
+"""A recorded session in place of a server: its replies, its clock, and the limits of a replay.
 
-A reply is looked up by its command line and by the time of the replay, not by its place in the file, so it does not
-matter that a replay asks in a slightly different order: of several replies to one command it gets the latest that was
-asked for until now, or a moment later. What was never asked is answered with an error that says so.
+A reply is looked up by its command line and the time of the replay, not by its position in the file, so a replay may
+send commands in a slightly different order. If a command has several replies, it gets the latest one requested until
+now, or a moment later. A command that was never recorded is answered with an error that says so.
 
-SCAN is answered by its cursor. A cursor that was not recorded stands within some page or between two, since how many
-keys are asked for at once depends on how fast a server is:
+SCAN is answered by its cursor. A cursor that was not recorded lies within some page or between two, since COUNT depends
+on a server's speed:
 
     recorded:  cursor 0 ──── page 1 ────► 48 ──── page 2 ────► 0
-    asked:                cursor 20, the keys from there on
+    requested:            cursor 20, the keys from there on
 
 Positions of cursors only grow (see `rtui.server.scan.cursor`), so the answer is the page that contains the position,
-with the cursor that followed it. Keys of it that another page has shown to be before the position are left out; others
-may come a second time, as with SCAN they may.
+with the next cursor of that page. Keys that another page has shown to be before the position are left out; others may
+be repeated, as is allowed in SCAN.
 
-Recordings come from others, and their keys reach every command of the interface: one that writes a value to a file, one
-that shows it in a pager, one that connects to a server of a profile. Python reports each such step to audit hooks
-before it happens, from all modules and threads; the hook refuses it with the error that the system itself would give,
-so each place words it as it words any such failure.
+Recordings come from other people, and their keys reach every command of the interface: one that writes a value to a
+file, one that shows it in a pager, one that connects to a server of a profile. Python reports each such step to audit
+hooks before it happens, from all modules and threads. The hook refuses it with the error that the operating system
+would give, so each place shows its usual message.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import ProtocolVersion
 
 LOOK_S = 0.02
-"""How often a waiter looks whether its time has come."""
+"""How often a waiter checks the clock."""
 
 
 class ReplayClock:
-    """Counts milliseconds from the beginning of a recorded session."""
+    """A clock in milliseconds since the beginning of a recorded session."""
 
     def __init__(self, *, speed: float = 1.0, is_paused: bool = False, now_s: Callable[[], float] = time.monotonic):
-        """`speed` is how many seconds of the session pass in one; `now_s` returns seconds of a monotonic clock."""
+        """`speed` is seconds of the session per second; `now_s` returns seconds of a monotonic clock."""
         self._now_s = now_s
         self._speed = speed
         self._is_paused = is_paused
@@ -56,36 +56,36 @@ class ReplayClock:
 
     @property
     def speed(self) -> float:
-        """How fast it runs, 1 for as fast as it was."""
+        """Seconds of the session per second; 1 is the recorded speed."""
         return self._speed
 
     @property
     def is_paused(self) -> bool:
-        """Whether it stands still."""
+        """Whether the clock is stopped."""
         return self._is_paused
 
     def now_ms(self) -> float:
-        """Return the time of the session."""
+        """Return the time in the session, in milliseconds."""
         passed_s = 0.0 if self._is_paused else self._now_s() - self._since_s
         return self._at_ms + 1000 * passed_s * self._speed
 
     def set_speed(self, speed: float) -> None:
-        """Run faster or slower from now on."""
+        """Change the speed from now on."""
         self._hold()
         self._speed = speed
 
     def pause(self, *, is_paused: bool = True) -> None:
-        """Stand still, or go on."""
+        """Stop the clock, or let it go on."""
         self._hold()
         self._is_paused = is_paused
 
     def jump(self, to_ms: float) -> None:
-        """Go ahead to a time; never back."""
+        """Move ahead to a time; never back."""
         self._at_ms = max(self.now_ms(), to_ms)
         self._since_s = self._now_s()
 
     async def wait_until(self, at_ms: float) -> None:
-        """Return when the time has come, however it has."""
+        """Wait until the clock reaches a time, by running or by a jump."""
         while self.now_ms() < at_ms:  # noqa: ASYNC110 - the time may also jump
             await asyncio.sleep(LOOK_S)
 
@@ -106,7 +106,7 @@ _TERMINAL: Final = ("/dev/tty", "/dev/null")
 
 
 def confine() -> None:
-    """Refuse from now on, until this process ends, whatever a replay may not do."""
+    """Refuse all forbidden operations of a replay until this process ends."""
     sys.dont_write_bytecode = True
     sys.addaudithook(_audit)
 
@@ -121,7 +121,7 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 SOON_MS: Final = 250.0
-"""A reply that was asked for so much later is given, too: a replay may be a moment ahead."""
+"""A reply requested at most this much later is used, too: a replay may be a moment ahead."""
 
 NOT_RECORDED: Final = ServerError("ERR this was not asked in the recorded session")
 
@@ -131,17 +131,17 @@ Argv = tuple[bytes, ...]
 
 
 class _Pages:
-    """The pages of a SCAN with certain filters."""
+    """The pages of a SCAN with given filters."""
 
     def __init__(self, exchanges: Sequence[Exchange]) -> None:
         self._by_cursor: dict[bytes, list[Exchange]] = {}
         self._ends: dict[str, int] = {}
-        """By key, the first position that is known to be behind it."""
+        """By key, the first position known to be after it."""
         placed: list[tuple[int, int, Exchange]] = []
         for exchange in exchanges:
             cursor = exchange.command[1].encode("latin-1")
             self._by_cursor.setdefault(cursor, []).append(exchange)
-            start, reached = _position(cursor), _reached(exchange)
+            start, reached = _position(cursor), _end_position(exchange)
             if start is None or reached <= start:
                 continue
             placed.append((start, reached, exchange))
@@ -149,7 +149,7 @@ class _Pages:
                 self._ends[key] = min(self._ends.get(key, POSITION_END), reached)
         self._starts: list[int] = []
         self._chain: list[Exchange] = []
-        """Pages that together go furthest with the fewest repeats: from each position the longest."""
+        """Pages that cover the most positions with the fewest repeats: the longest one from each position."""
         furthest = -1
         for start, reached, exchange in sorted(placed, key=lambda one: (one[0], -one[1])):
             if reached > furthest:
@@ -158,17 +158,17 @@ class _Pages:
                 furthest = reached
 
     def at(self, cursor: bytes, count: bytes | None, now_ms: float) -> Exchange | None:
-        """Return the page for a cursor, None where what comes there was not recorded."""
+        """Return the page for a cursor; None if no page there was recorded."""
         exact = self._by_cursor.get(cursor)
         if exact is not None:
             wanted = None if count is None else count.decode("latin-1")
             same = [one for one in exact if _count(one.command) == wanted]
-            return _latest(same, now_ms) if same else max(exact, key=_reached)
+            return _latest(same, now_ms) if same else max(exact, key=_end_position)
         position = _position(cursor)
         if position is None or not self._chain:
             return None
         at = bisect_right(self._starts, position) - 1
-        if at < 0 or _reached(self._chain[at]) <= position:
+        if at < 0 or _end_position(self._chain[at]) <= position:
             return None
         page = self._chain[at]
         keys = [key for key in _keys(page) if self._ends.get(key, POSITION_END) > position]
@@ -184,12 +184,12 @@ class Player:
         clock_ms: Callable[[], float],
         wait_until: Callable[[float], Awaitable[None]] | None = None,
     ) -> None:
-        """`clock_ms` is the time of the replay; `wait_until` returns when it has come so far, for replies that take
-        as long as they took."""
+        """`clock_ms` returns the time of the replay; `wait_until` waits for a time, so that replies take as long as
+        recorded."""
         self.answered = 0
-        """Commands that were answered so far."""
+        """The number of commands answered so far."""
         self.missing = 0
-        """How many of them were not in the recording."""
+        """The number of answered commands that were not in the recording."""
         self._clock_ms, self._wait_until = clock_ms, wait_until
         self._replies: dict[tuple[int, Argv], list[Exchange]] = {}
         scans: dict[tuple[int, Argv], list[Exchange]] = {}
@@ -203,7 +203,7 @@ class Player:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def dial(self) -> socket.socket:
-        """Return a socket to the player, connected; only on a running event loop."""
+        """Return a socket connected to the player; needs a running event loop."""
         near, far = socket.socketpair()
         near.setblocking(False)
         far.setblocking(False)
@@ -213,7 +213,7 @@ class Player:
         return near
 
     async def _serve(self, sock: socket.socket) -> None:
-        """Answer one connection, in order, until it is closed."""
+        """Answer the commands of one connection, in order, until it is closed."""
         loop, reader = asyncio.get_running_loop(), hiredis.Reader()
         db: int = 0
         protocol: ProtocolVersion = 2
@@ -244,7 +244,7 @@ class Player:
             sock.close()
 
     def reply(self, db: int, argv: Argv) -> tuple[Reply, float]:
-        """Return the reply to a command, and how many milliseconds it took when it was recorded."""
+        """Return the reply to a command, and its recorded duration in milliseconds."""
         self.answered += 1
         exchange: Exchange | None = None
         if _is_scan(argv):
@@ -267,7 +267,7 @@ def _latest(exchanges: Sequence[Exchange], now_ms: float) -> Exchange:
 
 
 def _filters(argv: Argv) -> Argv:
-    """Return what a SCAN filters by: all but its cursor and its count."""
+    """Return the filters of a SCAN: all arguments but its cursor and COUNT."""
     rest = list(argv[2:])
     at = _count_at(rest)
     return tuple(rest[:at] + rest[at + 2 :])
@@ -278,7 +278,7 @@ def _is_scan(argv: Argv) -> bool:
 
 
 def _count_at(words: Sequence[AnyStr]) -> int:
-    """Return where COUNT stands, behind the last word where it does not; a pattern may be the same word."""
+    """Return the index of the last COUNT (a pattern may be the same word), `len(words)` without one."""
     at = len(words) - 1
     while at >= 0 and words[at] not in (b"COUNT", "COUNT"):
         at -= 1
@@ -286,7 +286,7 @@ def _count_at(words: Sequence[AnyStr]) -> int:
 
 
 def _count(words: Sequence[AnyStr]) -> AnyStr | None:
-    """Return the number behind COUNT."""
+    """Return the number after COUNT; None without it."""
     at = _count_at(words) + 1
     return words[at] if at < len(words) else None
 
@@ -305,8 +305,8 @@ def _position(cursor: bytes) -> int | None:
     return Dialect.STANDALONE.position(int(cursor))
 
 
-def _reached(exchange: Exchange) -> int:
-    """Return the position that a page went to, -1 for what is no page."""
+def _end_position(exchange: Exchange) -> int:
+    """Return the position at the end of a page; -1 for a reply of another form."""
     reply = exchange.reply
     if not isinstance(reply, list) or len(reply) != 2 or not isinstance(reply[0], str):
         return -1
@@ -316,7 +316,7 @@ def _reached(exchange: Exchange) -> int:
 
 
 def packed(reply: Reply, protocol: ProtocolVersion) -> bytes:
-    """Return a reply as it goes over the wire."""
+    """Return a reply as it is sent in a protocol."""
     out = bytearray()
     _pack(reply, protocol, out)
     return bytes(out)

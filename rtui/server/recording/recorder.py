@@ -1,8 +1,8 @@
-"""Recording a session: each line is written soon after it has happened, by a thread that never holds the session up.
+"""Recording a session: each line is written soon after its event, by a thread that never delays the session.
 
-What was written is on the disk within `FLUSH_S`, so a session that is killed still plays up to there. The file ends at
-its limit, and when writing falls too far behind; `Recorder.ended` says which. Commands with a password are kept as
-their names alone.
+Events are on the disk within `FLUSH_S`, so a killed session can be replayed almost to its end. The file ends at its
+size limit, or if writing falls too far behind; `Recorder.ended` has the reason. Of commands with a password only the
+name is kept.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.replies import Reply, ServerError
 
 MOST_WAITING_BYTES: Final = 64 << 20
-"""So much may wait to be written, in memory."""
+"""The most bytes that may wait in memory to be written."""
 
 FLUSH_S: Final = 0.5
 
 PATIENCE_S: Final = 5.0
-"""How long the end of a session waits for the file."""
+"""The longest time that the end of a session waits for the file."""
 
 
 class RecordError(RtuiError):
-    """A file that can't be made."""
+    """A file that can't be created."""
 
     exit_code = ExitCode.OUTPUT
 
@@ -49,23 +49,23 @@ class RecordError(RtuiError):
 
 
 Work = Callable[[], Sequence[Exchange | Input | End]]
-"""Makes lines, in the thread that writes."""
+"""Makes lines in the writer thread."""
 
 
 class Recorder:
     """Writes a session to a file that only its owner may read."""
 
     def __init__(self, path: Path, *, most_bytes: int = MAX_FILE_BYTES) -> None:
-        """Make the file; raises RecordError where there is one already or none can be made."""
+        """Create the file; raises RecordError if it exists or can't be created."""
         self.path = path
         self.seed = secrets.randbits(62)
-        """What the random choices of the session follow from."""
+        """The seed of the session's random choices."""
         self.ended: End | None = None
-        """Why nothing is recorded any more."""
+        """The event that ended the recording."""
         self.failure: str | None = None
-        """Why the file can't be written."""
+        """The reason why the file can't be written, a sentence."""
         self.cursor_place: tuple[bool, bytes] | None = None
-        """On which row of the tree the cursor was when that was last recorded."""
+        """Whether the row with the cursor is a key, and its name, as last recorded."""
         self._most_bytes = most_bytes
         self._began_s = time.monotonic()
         self._encoder = msgspec.json.Encoder()
@@ -89,22 +89,22 @@ class Recorder:
         return round(1000 * (time.monotonic() - self._began_s), 3)
 
     def begin(self, header: Header) -> None:
-        """Write the first line, and begin the session's time."""
+        """Write the first line, and start the session's clock."""
         self._header = self._encoder.encode(header) + b"\n"
         self._began_s = time.monotonic()
         self._thread.start()
 
     def attach(self, log: CommandLog, db: int) -> None:
-        """Record all replies to what the lanes of a log send, in this database."""
-        log.on_replies.append(partial(self._exchanged, db))
+        """Record all commands and replies of a log's lanes in this database."""
+        log.on_replies.append(partial(self._on_replies, db))
 
     def add(self, line: Input) -> None:
-        """Record an input, which is harmless already."""
+        """Record an input, whose texts must be harmless already."""
         self._queue(lambda: (line,), 200)
 
     @property
     def why_ended(self) -> str:
-        """Say why nothing is recorded any more, in a sentence."""
+        """The reason why recording has ended, in a sentence."""
         if self.failure is not None:
             return self.failure
         reasons = {
@@ -118,14 +118,14 @@ class Recorder:
         return f"Nothing more is recorded. {why}".strip()
 
     def end(self, why: EndReason) -> None:
-        """Record nothing more."""
+        """End the recording."""
         if self.ended is None:
             end = End(self.at_ms, why)
             self._queue(lambda: (end,), 100)
             self.ended = end
 
     def close(self) -> None:
-        """Write what waits, and close the file."""
+        """Write all waiting events, and close the file."""
         atexit.unregister(self.close)
         if self._header is None or not self._thread.is_alive():
             return
@@ -135,19 +135,19 @@ class Recorder:
             self._changed.notify()
         self._thread.join(PATIENCE_S)
 
-    def _exchanged(self, db: int, commands: Sequence[Command], replies: Sequence[Reply], took_s: float) -> None:
+    def _on_replies(self, db: int, commands: Sequence[Command], replies: Sequence[Reply], took_s: float) -> None:
         if self.ended is not None:
             return
         took_ms = round(1000 * took_s, 3)
         at_ms = max(0.0, round(self.at_ms - took_ms, 3))
         kept = list(replies)
         size = 300 * len(kept) + sum(map(_size, kept))
-        self._queue(lambda: self._exchanges(db, commands, kept, at_ms, took_ms), size)
+        self._queue(lambda: self._to_exchanges(db, commands, kept, at_ms, took_ms), size)
 
-    def _exchanges(
+    def _to_exchanges(
         self, db: int, commands: Sequence[Command], replies: Sequence[Reply], at_ms: float, took_ms: float
     ) -> list[Exchange]:
-        """Return the lines of what was written at once."""
+        """Return the exchanges of commands that were sent in one write."""
         lines, left = [], iter(replies)
         for command in commands:
             is_secret = isinstance(command.packed, SecretBytes)
@@ -174,7 +174,7 @@ class Recorder:
             self._changed.notify()
 
     def _work(self, descriptor: int) -> None:
-        """Write until the session is over, the file is full or fails."""
+        """Write until the session is over, or the file is full or fails."""
         compressor = zlib.compressobj(wbits=31) if self.path.suffix == ".gz" else None
         written = 0
         try:
@@ -206,7 +206,7 @@ class Recorder:
             self.ended = End(self.at_ms, "slow")
 
     def _next(self) -> list[Work]:
-        """Return what waits, gathered for a moment; nothing when there will be no more."""
+        """Wait a moment to gather events and return them; empty when there will be no more."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._is_closing)
             if not self._is_closing:
@@ -220,7 +220,7 @@ class Recorder:
 def session_header(
     recorder: Recorder, options: BrowseOptions, *, size: tuple[int, int], settings: dict[str, Any], version: str
 ) -> Header:
-    """Return the first line of a recording with these options; `size` is in cells, columns first."""
+    """Return the header of a recording with these options; `size` is columns and rows."""
     match = options.match
     server = "demo" if options.demo else options.target.label
     return Header(
@@ -245,7 +245,7 @@ def session_header(
 
 
 def _size(reply: Reply) -> int:
-    """Return about how much memory a reply takes."""
+    """Return the approximate memory of a reply in bytes."""
     if isinstance(reply, bytes):
         return len(reply)
     if isinstance(reply, list):

@@ -1,1 +1,1 @@
-"""What belongs to the user: folders and files, servers, registries, the log of commands, copied commands, signals."""
+"""The user's own files and folders: profiles, recent servers, registries, the log of commands; copying and signals."""

@@ -1,4 +1,4 @@
-"""Copying a key: its name as text, and redis-cli commands for what rtui itself does not do."""
+"""Copying a key: its name as text, and redis-cli commands for operations that rtui itself does not offer."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rtui.keyspace.text.display import SafeText, display_text, quoted
 from rtui.server.wire.target import Target
 
 _PLAIN: Final = re.compile(r"[!#-&(-~]+", re.ASCII)
-"""Arguments that `redis-cli --quoted-input` reads as themselves: printable ASCII without spaces and quotes."""
+"""An argument that `redis-cli --quoted-input` takes literally: printable ASCII without spaces and quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedCommand:
-    """A command to paste into a shell; `writes` when it changes the key."""
+    """A command to paste into a shell; `writes` if it changes the key."""
 
     title: str
     line: SafeText
@@ -26,7 +26,7 @@ class CopiedCommand:
 
 
 def key_as_text(key: bytes) -> str:
-    """Return the name as text where all of it is printable, else quoted, so that no terminal interprets it."""
+    """Return the name as text if all of it is printable, else quoted, so that no terminal interprets it."""
     try:
         text = key.decode("utf-8")
     except UnicodeDecodeError:
@@ -35,9 +35,9 @@ def key_as_text(key: bytes) -> str:
 
 
 def command_line(target: Target, command: str, key: bytes, *after: str | bytes) -> SafeText:
-    """Write one command on one key as a line for a POSIX shell; redis-cli prompts for the password if there is one.
+    """Return a command on one key as a line for a POSIX shell; redis-cli prompts for the password if there is one.
 
-    `command` may have two words. The name, and what follows it as bytes, may be any bytes: they are quoted for
+    `command` may have two words. The name and arguments given as bytes may hold any bytes: they are quoted for
     redis-cli and then for the shell.
     """
     words = (argument if isinstance(argument, str) else _argument(argument) for argument in (key, *after))
@@ -45,12 +45,12 @@ def command_line(target: Target, command: str, key: bytes, *after: str | bytes) 
 
 
 def sent_line(target: Target, argv: Sequence[bytes]) -> SafeText:
-    """Write a command that was sent as a line for a POSIX shell, see `command_line`."""
+    """Return a command that was sent as a line for a POSIX shell, see `command_line`."""
     return _shell_line(target, map(_argument, argv))
 
 
 def prompt_line(argv: Sequence[bytes]) -> SafeText:
-    """Write a command as it is typed at the prompt of redis-cli: any bytes, in printable ASCII."""
+    """Return a command as typed at the prompt of redis-cli, in printable ASCII."""
     return SafeText(" ".join(map(_argument, argv)))
 
 
@@ -62,14 +62,14 @@ def _shell_line(target: Target, arguments: Iterable[str]) -> SafeText:
 
 
 def _argument(raw: bytes) -> str:
-    """Write an argument as redis-cli reads it: as it is where it is plain, else quoted."""
+    """Return an argument as redis-cli reads it, quoted if it isn't plain."""
     text = raw.decode("latin-1")
     # without single quotes, so that the shell's own stay readable
     return text if _PLAIN.fullmatch(text) else quoted(raw).replace("'", r"\x27")
 
 
 def copied_commands(target: Target, facts: KeyFacts) -> tuple[CopiedCommand, ...]:
-    """List the commands for a key: reads without a bound, then commands that inspect it, then those that write."""
+    """Return the commands for a key: unbounded reads first, then commands that inspect it, then writes."""
 
     def entry(title: str, command: str, *after: str, writes: bool = False) -> CopiedCommand:
         return CopiedCommand(title, command_line(target, command, facts.key, *after), writes)

@@ -1,7 +1,7 @@
-"""The signals that end rtui, and its exit status after one: 128 and the number of the signal, as shells have it.
+"""The signals that end rtui, and its exit status after one: 128 + the signal's number, as in shells.
 
-Python ends by itself at most of them, without cleaning up: files stay half written, the terminal stays in the state of
-the interface. Here they raise `EndedBySignal` wherever the program is; event loops handle the first one in order.
+By default most of them end Python without cleanup: files stay half written, and the terminal stays in the state of the
+interface. Here they raise `EndedBySignal` wherever the program is; event loops handle the first one in order.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from types import FrameType
 from typing import Final
 
 ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-"""What Ctrl-C, a supervisor, a terminal that hangs up and Ctrl-\\ send."""
+r"""Sent by Ctrl-C, a supervisor, a terminal that hangs up, and Ctrl-\\ respectively."""
 
 _MAY_BE_IGNORED: Final = frozenset({signal.SIGHUP, signal.SIGQUIT})
-"""Those that stay ignored where whoever starts rtui ignores them, as nohup does."""
+"""Signals that stay ignored if rtui is started with them ignored, as by nohup."""
 
 _STANDARD_STREAMS: Final = (0, 1, 2)
 
 
 class EndedBySignal(KeyboardInterrupt):
-    """A signal has come that ends rtui."""
+    """Raised by a signal that ends rtui."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -34,17 +34,17 @@ class EndedBySignal(KeyboardInterrupt):
 
 
 def exit_status(number: int) -> int:
-    """Return the exit status of a process that a signal has ended: 130 for SIGINT."""
+    """Return the exit status of a process ended by a signal: 130 for SIGINT."""
     return 128 + number
 
 
 def heeded() -> tuple[signal.Signals, ...]:
-    """Return the signals that end this process: all but those that it was started to ignore."""
+    """Return the signals that end this process: all but those ignored when it was started."""
     return tuple(one for one in ENDING if one not in _MAY_BE_IGNORED or signal.getsignal(one) is not signal.SIG_IGN)
 
 
 def raise_at_once(*signals: signal.Signals) -> None:
-    """Have signals raise EndedBySignal; SIGINT as Python has it, of which asyncio makes a cancelled task."""
+    """Make signals raise EndedBySignal; SIGINT gets Python's own handler, which asyncio turns into a cancelled task."""
     for one in signals:
         signal.signal(one, signal.default_int_handler if one is signal.SIGINT else _raise)
 
@@ -57,7 +57,7 @@ def _raise(number: int, _frame: FrameType | None) -> None:
 
 @contextmanager
 def keys_for_others() -> Iterator[None]:
-    """Leave Ctrl-C and Ctrl-\\ to a program that has the terminal: they are sent to rtui, too. For the main thread."""
+    """Ignore SIGINT and SIGQUIT while another program has the terminal: rtui gets them, too. Main thread only."""
     keys = (signal.SIGINT, signal.SIGQUIT)
     before = {one: signal.signal(one, lambda *_: None) for one in keys}
     wakeup = signal.set_wakeup_fd(-1)  # by which an event loop learns of them
@@ -70,9 +70,9 @@ def keys_for_others() -> Iterator[None]:
 
 
 def hang_up() -> None:
-    """Ignore further SIGHUP, of which the kernel sends one and the shell another, and leave a terminal that is gone.
+    """Ignore further SIGHUPs, of which kernel and shell each send one, and let go of a terminal that has hung up.
 
-    What is written to it from now on is dropped, where it would be an error.
+    Output to it is dropped from now on instead of raising an error.
     """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     nothing = os.open(os.devnull, os.O_RDWR)

@@ -1,8 +1,8 @@
-"""Servers that the user has named or browsed, so that neither address nor password is typed.
+"""Servers that the user has named or browsed, so that neither address nor password needs to be typed.
 
-Profiles are named servers in a file that only the user can read. The servers that were browsed last are kept in one
-small file of the user's state folder: addresses and files, never a password. A profile, or an address with a user, is
-one entry there, whichever of its databases was browsed: it remembers the last one.
+Profiles are named servers in a file that only the user can read. The last servers browsed are kept in one small file of
+the user's state folder: addresses and files, never a password. A profile, or an address with a user, is one entry
+there, whichever of its databases was browsed; it remembers the last one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _Text = Annotated[str, Meta(min_length=1, pattern=r"\A[^\0]*\Z")]
 
 
 class _Profile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What a profile may say."""
+    """The fields of a profile."""
 
     url: _Text | None = None
     host: _Text | None = None
@@ -83,11 +83,11 @@ class _Profile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     rename: dict[str, str] | None = None
 
 
-_AS_GIVEN: Final = ("host", "port", "user", "db", "protocol", "cluster", "only_node", "replicas", "zone")
-"""What goes into the target as it is."""
+_PLAIN_FIELDS: Final = ("host", "port", "user", "db", "protocol", "cluster", "only_node", "replicas", "zone")
+"""Fields that go into the target unchanged."""
 _TLS_PATHS: Final = ("cacert", "cacertdir", "cert", "key")
 _PRIVATE: Final = ("password", "key_password", "sentinel_password", "password_command", "credential_provider", "rename")
-"""What others must not read, or must not change, since it is run; names of commands may be kept from other clients."""
+"""Fields that others must not read, or must not change because they are executed; new command names may be secret."""
 
 _POSITION: Final = re.compile(r"\(at [^()]*\)\Z")
 
@@ -98,28 +98,28 @@ def default_path() -> Path:
 
 
 class Profiles:
-    """The profile file, which is read when a profile is asked for."""
+    """The profile file, read each time a profile is asked for."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = default_path() if path is None else path
 
     def target(self, name: str) -> Target:
-        """Return the server of a profile; raises `TargetError` where it is missing, invalid or not private."""
+        """Return the server of a profile; raises `TargetError` if it is missing, invalid or not private."""
         tables = self._read()
         profile = tables.get(name)
         if not isinstance(profile, dict):
             known = ", ".join(sorted(key for key, value in tables.items() if isinstance(value, dict))) or "none"
-            raise self._wrong(f"There is no profile {name!r} in {self.path}.", f"It has: {known}.")
-        given = self._checked(name, profile)
+            raise self._error(f"There is no profile {name!r} in {self.path}.", f"It has: {known}.")
+        given = self._validated(name, profile)
         found = Target()
         if "url" in given:
             try:
                 found = parse_target(given["url"])
             except TargetError as error:
-                raise self._wrong(
+                raise self._error(
                     f"In profile {name!r}, the url can't be read. {error.happened}", error.remedy
                 ) from None
-        changes = {key: given[key] for key in _AS_GIVEN if key in given}
+        changes = {key: given[key] for key in _PLAIN_FIELDS if key in given}
         if "socket" in given:
             changes["socket_path"] = str(self._resolved(given["socket"]))
         if "password" in given:
@@ -130,7 +130,7 @@ class Profiles:
             tls["key_password"] = Secret(given["key_password"])
         if tls or given.get("tls"):
             if found.socket_path is not None:
-                raise self._wrong(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
+                raise self._error(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
             changes["tls"] = replace(found.tls or Tls(), **tls)
         changes |= {
             "login": self._login(name, given),
@@ -146,31 +146,31 @@ class Profiles:
         return replace(found, name=display_text(name), **changes)
 
     def _login(self, name: str, given: Mapping[str, Any]) -> Login | None:
-        """Return what makes passwords."""
+        """Return the source of passwords; None for a fixed password or none."""
         if "password_command" in given and "credential_provider" in given:
-            raise self._wrong(f"Profile {name!r} has two ways to a password.", "Give either of them.")
+            raise self._error(f"Profile {name!r} has two ways to a password.", "Give either of them.")
         if "password_command" in given:
             return Login(command=Secret(given["password_command"]))
         return Login(provider=given["credential_provider"]) if "credential_provider" in given else None
 
     def _way(self, name: str, given: Mapping[str, Any]) -> Way:
-        """Return the way to the server."""
+        """Return the way to the server: SSH hosts, address map and proxy."""
         if "via" in given and "proxy" in given:
-            raise self._wrong(f"Profile {name!r} has two ways.", "Give either via or proxy.")
+            raise self._error(f"Profile {name!r} has two ways.", "Give either via or proxy.")
         try:
-            via = tuple(map(checked_host, _texts(given.get("via"))))
+            via = tuple(map(checked_host, _as_tuple(given.get("via"))))
             proxy = checked_proxy(given["proxy"]) if "proxy" in given else None
-            return Way(via, AddressMap(_texts(given.get("map"))), proxy)
+            return Way(via, AddressMap(_as_tuple(given.get("map"))), proxy)
         except TargetError as error:
-            raise self._wrong(f"In profile {name!r}: {error.happened}", error.remedy) from None
+            raise self._error(f"In profile {name!r}: {error.happened}", error.remedy) from None
 
     def _sentinels(
         self, name: str, given: Mapping[str, Any], found: Target, tls: Mapping[str, Any]
     ) -> Sentinels | None:
-        """Return the Sentinels of the URL with what the profile says of them; `tls` is that of the servers."""
+        """Return the URL's Sentinels with the profile's credentials for them; `tls` has the options of the servers."""
         if found.sentinels is None:
             if any(key.startswith("sentinel_") for key in given):
-                raise self._wrong(
+                raise self._error(
                     f"Profile {name!r} has no Sentinels.", "Its url names them: sentinel://host,host/service."
                 )
             return None
@@ -182,15 +182,15 @@ class Profiles:
         return sentinels
 
     def _names(self, name: str, given: Mapping[str, Any]) -> CommandNames:
-        """Return what the server calls commands."""
+        """Return the server's own names for renamed commands."""
         try:
             return command_names(given.get("rename", {}))
         except CommandNamesError as error:
             remedy = 'A line is such as rename.CONFIG = "its other name"; an empty name is a disabled command.'
-            raise self._wrong(f"In profile {name!r}, the names of commands can't be used: {error}.", remedy) from None
+            raise self._error(f"In profile {name!r}, the names of commands can't be used: {error}.", remedy) from None
 
     def names(self) -> list[str]:
-        """Return the names of all profiles, in the file's order; none where there is no file that can be read."""
+        """Return the names of all profiles in the file's order; empty if the file is missing or can't be read."""
         try:
             return [name for name, value in self._read().items() if isinstance(value, dict)]
         except TargetError:
@@ -202,38 +202,38 @@ class Profiles:
                 mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
                 text = file.read(MAX_PROFILE_BYTES + 1)
         except FileNotFoundError:
-            raise self._wrong(f"There is no file {self.path}.", "rtui --help shows what goes into it.") from None
+            raise self._error(f"There is no file {self.path}.", "rtui --help shows what goes into it.") from None
         except OSError as error:
-            raise self._wrong(f"{self.path} can't be read: {error.strerror}.", "Check its permissions.") from None
+            raise self._error(f"{self.path} can't be read: {error.strerror}.", "Check its permissions.") from None
         if len(text) > MAX_PROFILE_BYTES:
-            raise self._wrong(f"{self.path} is over {MAX_PROFILE_BYTES:,} bytes.", "It holds a few lines a server.")
+            raise self._error(f"{self.path} is over {MAX_PROFILE_BYTES:,} bytes.", "It holds a few lines a server.")
         try:
             tables: dict[str, Any] = msgspec.toml.decode(text.removeprefix(BOM_UTF8))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             where = _POSITION.search(str(error))
-            raise self._wrong(
+            raise self._error(
                 f"{self.path} is not TOML{f' {where[0]}' if where else ''}.", "Values that are text stand in quotes."
             ) from None
         if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO) and _has_password(tables):
-            raise self._wrong(
+            raise self._error(
                 f"{self.path} holds what is private, and others may read or change it.",
                 f"Run: chmod 600 {self.path}",
             )
         return tables
 
-    def _checked(self, name: str, profile: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what a profile gives; raises TargetError for what it can't say."""
+    def _validated(self, name: str, profile: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the fields of a profile; raises TargetError for unknown, invalid or contradictory ones."""
         try:
             given: dict[str, Any] = msgspec.to_builtins(msgspec.convert(profile, _Profile))
         except msgspec.ValidationError as error:
             known = ", ".join(_Profile.__struct_fields__)
-            raise self._wrong(f"Profile {name!r} can't be read: {error}.", f"Known are {known}.") from None
+            raise self._error(f"Profile {name!r} can't be read: {error}.", f"Known are {known}.") from None
         if "url" in given and {"host", "port", "socket"} & given.keys():
-            raise self._wrong(
+            raise self._error(
                 f"Profile {name!r} names the server twice.", "Give either url, or host and port, or socket."
             )
         if given.get("cluster") and given.get("only_node"):
-            raise self._wrong(
+            raise self._error(
                 f"Profile {name!r} wants a whole cluster and one node of it.", "Give either cluster or only_node."
             )
         if (
@@ -241,23 +241,23 @@ class Profiles:
             and {"host", "port", "via", "map", "proxy", "tls", "sni", "insecure", "key_password", *_TLS_PATHS}
             & given.keys()
         ):
-            raise self._wrong(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
+            raise self._error(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
         return given
 
     def _resolved(self, path: str) -> Path:
-        """Return a path of the file: `~` is the home folder, a relative one starts at the file's folder."""
+        """Return a path given in the file: `~` is the home folder, and relative paths start at the file's folder."""
         return self.path.parent / Path(path).expanduser()
 
-    def _wrong(self, happened: str, remedy: str) -> TargetError:
+    def _error(self, happened: str, remedy: str) -> TargetError:
         return TargetError("The profile can't be used", happened, remedy)
 
 
-def _texts(given: str | list[str] | None) -> tuple[str, ...]:
+def _as_tuple(given: str | list[str] | None) -> tuple[str, ...]:
     return () if given is None else (given,) if isinstance(given, str) else tuple(given)
 
 
 def _has_password(tables: Mapping[str, Any]) -> bool:
-    """Whether any profile has a password, also in its URL; a URL that can't be parsed may have one and counts."""
+    """Whether any profile has a private field, or a password in its URL; a URL that can't be parsed counts as one."""
     for profile in tables.values():
         if not isinstance(profile, dict):
             continue
@@ -274,14 +274,14 @@ def _has_password(tables: Mapping[str, Any]) -> bool:
 
 
 KEPT: Final = 20
-"""Servers that are remembered."""
+"""The most servers remembered."""
 
 MAX_FILE_BYTES: Final = 1 << 20
 """A larger file was not written by rtui."""
 
 
 class _Sentinels(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What is remembered of the Sentinels of a service."""
+    """The remembered Sentinels of a service."""
 
     service: str
     addresses: Annotated[list[tuple[str, Annotated[int, Meta(ge=1, le=MAX_PORT)]]], Meta(min_length=1)]
@@ -290,7 +290,7 @@ class _Sentinels(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
 
 
 class _Server(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What is remembered of one server."""
+    """A remembered server."""
 
     host: str | None = None
     port: Annotated[int, Meta(ge=1, le=MAX_PORT)] | None = None
@@ -311,19 +311,19 @@ class _Server(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
 
 
 class RecentServers:
-    """The file, which is read and written as a whole; what can't be read counts as empty."""
+    """The file of recent servers, read and written as a whole; contents that can't be read count as empty."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """`path` defaults to the user's state folder."""
+        """`path` defaults to a file in the user's state folder."""
         self.path = state_folder() / "recent.json" if path is None else path
 
     def servers(self) -> list[Target]:
-        """Return the servers, the last one first; those of profiles have only their `name` and address."""
+        """Return the servers, latest first; servers of profiles have only their `name` and address."""
         return [_target(one) for one in self._read()]
 
     def add(self, target: Target) -> None:
-        """Put a server first; raises OSError. One whose names are no text is not remembered."""
-        now = _remembered(target)
+        """Put a server first; raises OSError. A server whose names are not valid text is not remembered."""
+        now = _entry(target)
         others = [one for one in self._read() if _identity(one) != _identity(now)]
         try:
             text = msgspec.json.encode([now, *others][:KEPT])
@@ -342,7 +342,7 @@ class RecentServers:
             return []
 
 
-def _remembered(target: Target) -> _Server:
+def _entry(target: Target) -> _Server:
     has_address = target.socket_path is None and target.sentinels is None
     asked = target.sentinels
     return _Server(
@@ -372,7 +372,7 @@ def _without_secret(tls: Tls | None) -> Tls | None:
 
 
 def _identity(server: _Server) -> object:
-    """Return what makes two entries the same server."""
+    """Return a value that is equal for two entries of the same server."""
     asked = server.sentinels
     service = None if asked is None else (asked.service, *asked.addresses)
     return server.profile or (server.host, server.port, server.socket_path, server.user, service, *server.via)

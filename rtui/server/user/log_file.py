@@ -1,8 +1,8 @@
-"""Writing the command log to a file, a line of JSON an entry, without ever holding a session up.
+"""Writing the command log to a file, one line of JSON per entry, without ever delaying a session.
 
-A thread writes what has gathered. A file that can't be opened or written, as on a full disk, ends the writing:
-`CommandLog.failure` says why, and the session goes on. Where the file takes nothing for a while, as a pipe that nobody
-reads, entries beyond `MOST_WAITING_BYTES` are left out, and a line says how many.
+A thread writes the entries in batches. If the file can't be opened or written, as on a full disk, writing ends with the
+reason in `CommandLog.failure`, and the session goes on. While the file accepts no data, such as a pipe without a
+reader, entries beyond `MOST_WAITING_BYTES` are left out, and a line gives their number.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from rtui.server.user.copying import prompt_line
 from rtui.server.wire.command_log import CommandLog, LogEntry, Outcome
 
 MOST_WAITING_BYTES: Final = 4 << 20
-"""So much may wait to be written."""
+"""The most bytes that may wait to be written."""
 
 PATIENCE_S: Final = 2.0
-"""How long the end of a session waits for the file."""
+"""The longest time that the end of a session waits for the file."""
 
 
 class LogLine(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """An entry as it is written."""
+    """The JSON object of a log entry."""
 
     number: int
     time: str
@@ -40,24 +40,24 @@ class LogLine(msgspec.Struct, kw_only=True, omit_defaults=True):
     connection: str
     purpose: str
     commands: dict[str, int]
-    """How often each was sent."""
+    """The number of times that each was sent."""
     requests: list[str] = []
-    """As they are typed at the prompt of redis-cli; none for a sum of a bulk lane's commands."""
+    """As typed at the prompt of redis-cli; empty for a summary of a bulk lane's commands."""
     cut: bool = False
-    """Whether the requests are only the beginning of what was sent."""
+    """Whether `requests` has only the beginning of the commands that were sent."""
     redacted: bool = False
-    """Whether there was a password, and so nothing but the name of the command is written."""
+    """Whether the command had a password, so that only its name is written."""
     bytes_out: int
     bytes_in: int
     ms: float
     outcome: Outcome
     owed: int = 0
-    """Replies that have not come."""
+    """The number of replies that have not arrived."""
     error: str = ""
 
 
 def log_line(entry: LogEntry) -> LogLine:
-    """Return an entry as it is written."""
+    """Return the JSON object of an entry."""
     at = datetime.fromtimestamp(entry.at_s, UTC).isoformat(timespec="milliseconds")
     return LogLine(
         number=entry.number,
@@ -78,7 +78,7 @@ def log_line(entry: LogEntry) -> LogLine:
 
 
 class CommandLogFile:
-    """Appends each entry of a log that is over to a file that only its owner may read."""
+    """Appends each completed entry of a log to a file that only its owner may read."""
 
     def __init__(self, log: CommandLog, path: Path) -> None:
         self.path = path
@@ -86,7 +86,7 @@ class CommandLogFile:
         self._encoder = msgspec.json.Encoder()
         self._lines: list[bytes] = []
         self._waiting_bytes = 0
-        self._left_out = 0
+        self._dropped = 0
         self._is_closing = False
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -101,7 +101,7 @@ class CommandLogFile:
         atexit.register(self.close)
 
     def close(self) -> None:
-        """Write what waits, also entries whose replies have not come, and close the file."""
+        """Write all waiting entries, also those without a reply yet, and close the file."""
         if self._thread is None:
             return
         atexit.unregister(self.close)
@@ -120,11 +120,11 @@ class CommandLogFile:
             return
         with self._changed:
             if self._waiting_bytes > MOST_WAITING_BYTES:
-                self._left_out += 1
+                self._dropped += 1
                 return
-            if self._left_out:
-                self._lines.append(self._encoder.encode({"left_out": self._left_out}))
-                self._left_out = 0
+            if self._dropped:
+                self._lines.append(self._encoder.encode({"left_out": self._dropped}))
+                self._dropped = 0
             line = self._encoder.encode(log_line(entry))
             self._lines.append(line)
             self._waiting_bytes += len(line)
@@ -142,13 +142,13 @@ class CommandLogFile:
             self._fail(error)
 
     def _next(self) -> list[bytes]:
-        """Return the lines that wait, none when there will be no more."""
+        """Wait for lines and return them; empty when there will be no more."""
         with self._changed:
             self._changed.wait_for(lambda: self._lines or self._is_closing)
             lines, self._lines, self._waiting_bytes = self._lines, [], 0
-            if self._left_out and (lines or self._is_closing):
-                lines.append(self._encoder.encode({"left_out": self._left_out}))
-                self._left_out = 0
+            if self._dropped and (lines or self._is_closing):
+                lines.append(self._encoder.encode({"left_out": self._dropped}))
+                self._dropped = 0
             return lines
 
     def _fail(self, error: Exception) -> None:
@@ -156,7 +156,7 @@ class CommandLogFile:
 
 
 def _open(path: Path) -> int:
-    """Open a file to append to, which only its owner may read; a pipe has to have a reader."""
+    """Open a file for appending that only its owner may read; a pipe needs a reader."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = os.open(path.expanduser(), flags, 0o600)
     try:

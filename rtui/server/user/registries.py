@@ -1,4 +1,4 @@
-"""Which registry is used: the one that was named, else the profile's, else `rtui.toml` in the folder or above."""
+"""The choice of the registry: the one named, else the profile's, else `rtui.toml` in the folder or its parents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rtui.registry.registry import Registry
 
 MOST_SHOWN: Final = 20
-"""Mistakes of one file that are shown."""
+"""The most mistakes shown of one file."""
 
 
 class RegistryFileError(RtuiError):
@@ -28,22 +28,22 @@ class RegistryFileError(RtuiError):
             others.append(f"and {len(problems) - MOST_SHOWN:,} more")
         super().__init__("The registry can't be used", first)
         self.others = tuple(others)
-        """What else is wrong with it, a line each."""
+        """The other mistakes, one per line."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryChoice:
-    """How a registry is chosen for a server."""
+    """How to choose the registry for a server."""
 
     named: str | None = None
     """A file, or the name of a registry that ships with rtui."""
     is_off: bool = False
-    """None is used."""
+    """Whether no registry is used."""
     folder: Path = field(default_factory=Path.cwd)
-    """Where relative paths begin and `rtui.toml` is looked for."""
+    """The base of relative paths, and the start of the search for `rtui.toml`."""
 
     def load(self, target: Target) -> Registry | None:
-        """Read the registry for a server; None where there is none. Raises RegistryFileError."""
+        """Read the registry for a server; None if there is none. Raises RegistryFileError."""
         if self.is_off:
             return None
         from rtui.registry.find import find_registry, named_registry  # noqa: PLC0415 - most runs have none

@@ -16,7 +16,7 @@ from rtui.analysis.health.possible import range_of
 from rtui.analysis.health.view import HealthView
 from rtui.keyspace.text.display import SafeText
 from rtui.server.health.info import sample_of_info
-from rtui.server.health.session import wrong_with
+from rtui.server.health.session import problems_of
 from tests.conftest import require
 from tests.grammar import Grammar, load
 from tests.server.health.driven import looking
@@ -86,6 +86,6 @@ def test_what_can_not_be_is_no_trouble(said: str) -> None:
     sample = sample_of_info(replies, NODE, 1_700_000_000_000)
     figures = {name: value for name, value in sample.info.items() if FIELDS[name].unit is not FieldUnit.TEXT}
     assert all(value in range_of(FIELDS[name]) for name, value in figures.items())
-    _, trouble = wrong_with({NODE: HealthView((sample,))})
+    _, trouble = problems_of({NODE: HealthView((sample,))})
     assert trouble is None or figures, "it is of figures that can be"
     assert trouble is None or "saved" not in trouble.word

@@ -161,7 +161,7 @@ def test_a_log_that_is_read_in_steps_is_the_log(grown: list[int], kept: int) -> 
             entry: Reply = [number, 1, 1, [b"GET"]]
             log = [entry, *log][:kept]
             number += 1
-        count = reader.to_ask(list(log[:1]))
+        count = reader.to_request(list(log[:1]))
         if count:
             reader.add(list(log[:count]), count)
         expected = parse_slow_log(list(log))
@@ -174,9 +174,9 @@ def test_a_log_that_is_read_in_steps_is_the_log(grown: list[int], kept: int) -> 
 def test_histories_of_delays_that_are_not_new_are_kept() -> None:
     reader = LatencyReader()
     latest: Reply = [[b"command", 10, 5, 5], [b"\x1b[31m", 10, 5, 5], [b"module-acquire-GIL", 10, 1, 1]]
-    assert reader.to_ask(latest) == ("command", "module-acquire-GIL")
+    assert reader.to_request(latest) == ("command", "module-acquire-GIL")
     reader.add(("command",), [[[10, 5]]])
-    assert reader.to_ask([[b"command", 10, 5, 5], [b"fork", 12, 9, 9]]) == ("fork",)
+    assert reader.to_request([[b"command", 10, 5, 5], [b"fork", 12, 9, 9]]) == ("fork",)
     command, fork = reader.add(("fork",), [[[12, 9]]])
     assert (command.history, fork.history) == (((10, 5),), ((12, 9),))
 
