@@ -49,9 +49,6 @@ LIGHTEST: Final = 1 / 65_536
 MOST_BYTES: Final = 1 << 62
 """More than this, which only a server at fault says, is not told apart."""
 
-DEEPEST_LEVEL: Final = 32
-"""At most so many levels are told apart: nobody lays out more namespaces within each other."""
-
 ROOT: Final = 0
 
 REST: Final = b""

@@ -19,11 +19,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rtui.keyspace.text.identifiers import ANY, PLACEHOLDERS
-from rtui.keyspace.text.key_segments import NodeKind
+from rtui.keyspace.text.key_segments import DEEPEST_LEVEL, NodeKind
 from rtui.keyspace.text.segments import Separators
 from rtui.table.forms import FEWEST_ASKED, IGNORED, Forms, pattern_hashes
 from rtui.table.node_index import NodeIndex, below
-from rtui.table.pattern_nodes import DEEPEST_LEVEL, MOST_BYTES, MOST_NUMBERED_KEYS, REST, Ints, Name, PatternNodes
+from rtui.table.pattern_nodes import MOST_BYTES, MOST_NUMBERED_KEYS, REST, Ints, Name, PatternNodes
 from rtui.table.segments import Hashes, Kind, Places, Segments, SegmentSplitter, distinct_hashes, text_hashes
 
 MOST_NODES: Final = 16_384
@@ -151,6 +151,7 @@ class Patterns(PatternNodes):
         names = np.flatnonzero((made < 0) & ~is_merged)
         if len(names):
             is_kept = self._are_kept(new, names, units[names], known)
+            is_kept |= segments.starts[new.segments[names]] == segments.ends[new.segments[names]]
             is_merged[names[~is_kept]] = True
             self._leave_to_rest(new, names[is_kept], made)
             names = names[is_kept & (made[names] < 0)]

@@ -1,4 +1,4 @@
-"""The patterns that a table finds beside those of keys counted one by one, on keyspaces whose true ones are known.
+"""The patterns that a table finds, on keyspaces whose true ones are known.
 
 For 50, 300 and 5,000 patterns of the grammar and five fresh seeds each: the share of keys that stand in their true
 pattern, and of patterns that hold keys of one true pattern only, both after folding for a report; and the CPU time of a
@@ -21,17 +21,14 @@ from typing import Final
 
 import polars as pl
 
-from rtui.analysis.aggregate.expiry_bins import ExpiryScale
-from rtui.analysis.aggregate.folding import ID, FoldedNode, folded
+from rtui.analysis.aggregate.folding import ID, FoldedNode
 from rtui.analysis.aggregate.from_table import counted_patterns
-from rtui.analysis.aggregate.pattern_counts import PatternCounts
-from rtui.analysis.aggregate.pattern_tree import REST
-from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.keyspace.slices import Slicer, finish
 from rtui.keyspace.text.identifiers import LONGEST, Identifiers
 from rtui.keyspace.text.key_segments import KeySegments, NodeKind
 from rtui.keyspace.text.segments import Separators
 from rtui.table.partial import Partial
+from rtui.table.pattern_nodes import REST
 from rtui.table.patterns import Patterns
 from rtui.table.schema import SCHEMA, names_of
 from tests.bench import Row
@@ -41,7 +38,6 @@ SEED = int(os.environ.get("RTUI_BENCH_SEED") or random.randrange(1 << 32))
 SEEDS = int(os.environ.get("RTUI_BENCH_SEEDS", "5"))
 CHUNK: Final = 100_000
 KEYS: Final = 2 * CHUNK
-PAGE: Final = 500
 JUDGED: Final = 20_000
 """Keys whose places are looked at, evenly from all."""
 
@@ -59,26 +55,20 @@ class Found:
 
 def rows() -> Iterable[Row]:
     for patterns, goal in ((50, 1.5), (300, 1.5), (5_000, 1.5)):
-        table, tree = list[Found](), list[Found]()
-        cpu_us = list[float]()
+        table, cpu_us = list[Found](), list[float]()
         for seed in range(SEED, SEED + SEEDS):
             drawn = list(Grammar(seed, patterns).drawn(KEYS))
             names, true = [name for _, name in drawn], [id(pattern) for pattern, _ in drawn]
             root, cpu = of_table(names)
             cpu_us.append(cpu)
             step = len(names) // JUDGED
-            for found, of in ((table, root), (tree, of_tree(names))):
-                found.append(judged(of, names[::step], true[::step]))
+            table.append(judged(root, names[::step], true[::step]))
         of_seeds = f"{patterns:,} patterns of the grammar, {SEEDS} seeds from {SEED}"
         for what, values in (
-            ("keys in their true pattern", ([one.right_keys for one in table], [one.right_keys for one in tree])),
-            ("patterns of one true one", ([one.pure_patterns for one in table], [one.pure_patterns for one in tree])),
+            ("keys in their true pattern", [one.right_keys for one in table]),
+            ("patterns of one true one", [one.pure_patterns for one in table]),
         ):
-            here, beside = map(statistics.mean, values)
-            least = min(a - b for a, b in zip(*values, strict=True))
-            ratio = f"{100 * (here - beside):+.1f}, least {100 * least:+.1f}"
-            row = f"patterns: {what}, {of_seeds}"
-            yield Row(row, f"{here:.1%}", f"one by one {beside:.1%}", ratio, "≥ it", here >= beside)
+            yield Row(f"patterns: {what}, {of_seeds}", f"{statistics.mean(values):.1%}", f"least {min(values):.1%}")
         median = statistics.median(cpu_us)
         yield Row(f"patterns: CPU a key, {of_seeds}", f"{median:.2f} µs", "", "", f"≤ {goal} µs", median <= goal)
 
@@ -95,16 +85,8 @@ def of_table(names: Sequence[bytes]) -> tuple[FoldedNode, float]:
         nodes = found.patterns.place(table)
         cpu += process_time() - start if first else 0.0
         found.add_placed(table.with_columns(pl.lit(0).alias("asked_ms")), nodes.astype("int64"))
-    root = finish(counted_patterns(found, ExpiryScale(0), BUDGET, Slicer())).root
+    root = finish(counted_patterns(found, BUDGET, Slicer())).root
     return root, cpu / (len(names) - CHUNK) * 1e6
-
-
-def of_tree(names: Sequence[bytes]) -> FoldedNode:
-    """The root of the folded tree in which keys are counted one by one."""
-    counts = PatternCounts(SEPARATORS, ExpiryScale(0))
-    for first in range(0, len(names), PAGE):
-        counts.add(InspectedBatch(None, names[first : first + PAGE]), 0.0)
-    return finish(folded(counts.tree, BUDGET, Slicer()))
 
 
 def judged(root: FoldedNode, names: Sequence[bytes], true: Sequence[int]) -> Found:

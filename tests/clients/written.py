@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.estimates import as_estimate
 from rtui.analysis.report.document import Scope
@@ -15,6 +15,7 @@ from rtui.registry.expectations import Found, breaches_of
 from rtui.registry.find import SHIPPED
 from rtui.registry.load import load_registry
 from tests.servers import Server
+from tests.table.drawn_rows import add_batch
 
 Keyspace = dict[bytes, Found]
 """Keys with their type and TTL."""
@@ -30,8 +31,8 @@ def patterns_of(keys: Iterable[bytes], separators: Sequence[bytes] = (b":",)) ->
     """The patterns that an analysis learns of keys, with how many keys each has."""
     names = sorted(keys)
     scope = Scope(separators=tuple(separators))
-    found = Aggregates(Separators(separators), scope=scope, started_at_s=0.0)
-    found.add(InspectedBatch(b"string", names, [-1] * len(names), [60] * len(names)), 1.0)
+    found = TableAggregates(Separators(separators), scope=scope, started_at_s=0.0)
+    add_batch(found, InspectedBatch(b"string", names, [-1] * len(names), [60] * len(names)), 1.0)
     patterns: dict[str, int] = {}
     for path in finish(found.summary()).root.walk():
         node = path[-1]

@@ -1,17 +1,17 @@
-"""What a table of keys adds up to is what the same keys add up to when they are counted one by one."""
+"""What a pass over a server adds up to is what its keys add up to when they are counted one by one."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 
 import polars as pl
 import pytest
+from msgspec import structs
 
-from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.table_aggregates import TableAggregates, batches_of, with_moment
-from rtui.analysis.aggregate.top_keys import TopKeys
+from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.columns import ALL_COLUMNS, SAMPLED_COLUMNS, Columns
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slices import finish
@@ -20,7 +20,8 @@ from rtui.server.analysis.run import AnalysisRun
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
-from tests.analysis.aggregate.same import assert_same
+from rtui.table.schema import NEVER, keys_of
+from tests.analysis.aggregate.naive import One, check
 from tests.conftest import Pool
 from tests.grammar import Grammar, load
 from tests.server.inspection.gathered import inspecting
@@ -32,34 +33,22 @@ KEYS = 6_000
 STARTED_S = 1_700_000_000.0
 
 
-class BothTops(TopKeys):
-    """Tells other lists of keys that are left out."""
-
-    def __init__(self, other: TopKeys) -> None:
-        super().__init__(other.top)
-        self._other = other
-
-    def leave_out(self, key_type: bytes | None, most_length: int) -> None:
-        super().leave_out(key_type, most_length)
-        self._other.leave_out(key_type, most_length)
-
-
-class Both(TableAggregates):
-    """Adds all that comes one by one as well."""
+class Kept(TableAggregates):
+    """Keeps each key that comes as well."""
 
     def __init__(self, scope: Scope) -> None:
-        separators = Separators(scope.separators)
-        super().__init__(separators, scope=scope, started_at_s=STARTED_S)
-        self.others = Aggregates(separators, scope=scope, started_at_s=STARTED_S)
-        self.big = BothTops(self.others.big)
+        super().__init__(Separators(scope.separators), scope=scope, started_at_s=STARTED_S)
+        self.records: list[One] = []
 
     def add_rows(self, made: Callable[[], pl.DataFrame], rows: int, asked_at_s: float) -> None:
         table = made()
         super().add_rows(lambda: table, rows, asked_at_s)
-        for batch, _ in batches_of(with_moment(table, int(asked_at_s * 1000))):
-            self.others.add(batch, asked_at_s)
-        for (key_type, encoding), alike in table.drop_nulls("encoding").group_by("type", "encoding"):
-            self.others.add_encodings(str(key_type).encode(), [str(encoding).encode()] * alike.height)
+        asked_ms = int(asked_at_s * 1000)
+        for row, key in zip(table.iter_rows(named=True), keys_of(table), strict=True):
+            expires_ms, length = row["expires_ms"], row["length"] if row["sampled"] else None
+            left = -1 if expires_ms == NEVER else None if expires_ms is None else max(0, expires_ms - asked_ms)
+            facts = left, row["memory_bytes"], row["idle_s"], length
+            self.records.append(One(key, row["type"].encode(), *facts, asked_ms / 1000))
 
 
 def fill(server: Server, seed: int) -> None:
@@ -72,18 +61,31 @@ def fill(server: Server, seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [ALL_COLUMNS, SAMPLED_COLUMNS], ids=["all", "default"])
 @pytest.mark.parametrize(("version", "seeds"), [("redis-7.0", (1, 2)), ("valkey-9.1", (3, 8))])
-async def test_both_say_the_same(pool: Pool, version: str, seeds: tuple[int, ...], columns: Columns) -> None:
+async def test_a_pass_adds_up_to_what_its_keys_do(
+    pool: Pool, version: str, seeds: tuple[int, ...], columns: Columns
+) -> None:
     server = pool.take(version, version)
     for seed in seeds:
         server.client().flushall()
         fill(server, seed)
-        found = Both(Scope(columns=columns, top=20))
+        found = Kept(Scope(columns=columns, top=20))
         async with connected(target_of(server)) as connection:
             scan, pipeline = await inspecting(connection, found, columns=columns)
             await scan.run()
             pipeline.settle()
         assert found.keys == KEYS
-        assert_same(finish(found.others.summary()), finish(found.summary()))
+        summary = finish(found.summary())
+        for stats, kind in ((summary.root.stats, None), *((one.stats, one.name) for one in summary.types)):
+            keys = [one for one in found.records if kind is None or one.kind == kind]
+            exact = structs.replace(stats, idle=None)
+            check(exact, [replace(one, idle_s=None) for one in keys], found.records)
+        sizes = sorted((-(one.memory_bytes or 0), one.key) for one in found.records)[:20]
+        assert [(-(one.memory_bytes or 0), one.key) for one in summary.big.by_memory] == sizes
+        for key_type, listed in summary.big.by_type_length.items():
+            lengths = [one.length for one in listed]
+            assert lengths == sorted(lengths, key=lambda one: -(one or 0))
+            known = [one.length or 0 for one in found.records if one.kind == key_type]
+            assert (lengths[0] or 0) >= max(known)
 
 
 async def test_an_analysis_adds_up_a_table(valkey: Server) -> None:
@@ -106,7 +108,7 @@ async def test_whatever_fails_in_polars_ends_the_analysis_with_its_message(
 ) -> None:
     """In the thread that folds, and on the event loop, which ranks what was folded."""
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr(step, fail)

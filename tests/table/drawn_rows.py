@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import polars as pl
 from hypothesis import strategies as st
 
+from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.server.source.tables import TableFindings
+from rtui.server.source.tables import table_of as table_of_batches
 from rtui.table.schema import NEVER, SCHEMA, names_of
 
 STARTED_MS = 1_790_000_000_000
@@ -39,3 +43,15 @@ def table_of(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
     name, raw = names_of([row["key"] for row in found])
     columns = {column: [row.get(column) for row in found] for column in SCHEMA.names() if column not in ("name", "raw")}
     return pl.DataFrame({"name": name, "raw": raw, **columns}, SCHEMA)
+
+
+def rows_of(batch: InspectedBatch, asked_at_s: float) -> pl.DataFrame:
+    """Return the keys of a batch as rows."""
+    return table_of_batches([(batch, asked_at_s)], "", 0)
+
+
+def add_batch(found: TableFindings, batch: InspectedBatch, asked_at_s: float) -> None:
+    """Add the keys of a batch as rows."""
+    if batch.note:
+        found.add_note(batch.key_type, batch.note)
+    found.add_rows(partial(rows_of, batch, asked_at_s), len(batch.keys), asked_at_s)

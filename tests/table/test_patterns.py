@@ -153,6 +153,16 @@ def test_heavy_names_stay_and_light_ones_are_bounded(below: bytes) -> None:
         assert found[b"{*}%s" % below] >= 17_000
 
 
+@pytest.mark.parametrize("chunk", [7, 10_000])
+def test_the_empty_name_is_never_lost(chunk: int) -> None:
+    rng = Random(5)
+    flood = [
+        "".join(rng.choices("abcdefghijklmnop", k=9)).encode() + below for below in (b"", b":x") for _ in range(3_000)
+    ]
+    found = counts(placed(rng.sample([*flood, b":x", b":y:", b""], len(flood) + 3), chunk=chunk))
+    assert {name: found.get(name) for name in (b":x", b":y:", b"")} == {b":x": 1, b":y:": 1, b"": 1}
+
+
 def test_so_many_nodes_at_most() -> None:
     rng = Random(3)
     keys = [":".join(rng.choices(WORDS, k=4)).encode() for _ in range(20_000)]

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import Coverage, CoverageKind, Head, Report, Scope, ServerReport
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
 from rtui.server.browsing.status import BrowsingStatus
+from tests.table.drawn_rows import add_batch
 from tests.tui.analyse.fixed_analysis import READY, FixedAnalysis
 from tests.tui.fixed_session import ASKED_AT_S, COMPLETE, FixedSession, keys, kind_of, memory_of, ttl_of
 
@@ -21,7 +22,7 @@ from tests.tui.fixed_session import ASKED_AT_S, COMPLETE, FixedSession, keys, ki
 def report_of(names: Sequence[bytes], kind: CoverageKind = CoverageKind.EXACT) -> Report:
     """The report of a pass over these keys, as far as `kind` says."""
     scope = Scope()
-    found = Aggregates(Separators(), scope=scope, started_at_s=ASKED_AT_S)
+    found = TableAggregates(Separators(), scope=scope, started_at_s=ASKED_AT_S)
     by_type: defaultdict[bytes, list[bytes]] = defaultdict(list)
     for name in names:
         by_type[kind_of(name)].append(name)
@@ -29,7 +30,7 @@ def report_of(names: Sequence[bytes], kind: CoverageKind = CoverageKind.EXACT) -
         ttls = [ttl if isinstance(ttl := ttl_of(name), int) else -1 for name in some]
         idle = [len(name) * 86_400 for name in some]
         sizes = [memory_of(name) for name in some]
-        found.add(InspectedBatch(key_type, some, ttls, sizes, idle), ASKED_AT_S)
+        add_batch(found, InspectedBatch(key_type, some, ttls, sizes, idle), ASKED_AT_S)
     coverage = Coverage(kind, len(names), None if kind is CoverageKind.PARTIAL else 1.0, len(names))
     return Report(Head(ASKED_AT_S, ServerReport("10.0.0.5:6379"), scope, coverage), finish(found.summary()))
 

@@ -1,234 +1,108 @@
-"""Adds up what an inspection learns about keys, batch by batch, in memory bounded by patterns and not by keys.
+"""Makes the summary of a report of what keys add up to: nodes from the leaves to the root, types, expiries, a registry.
 
-A batch goes four ways: its facts to the patterns of its keys (`pattern_counts`), its names into the counts by hash slot
-(`slot_counts`), its largest values into the lists of biggest keys (`top_keys`), its lengths into a sketch by type. With
-a registry it goes to the counts of its entries and of what its naming rules find as well (`registry_counts`). A summary
-takes a copy of the patterns as a tree (`folding`), reads it from the leaves to the root and finds expiry cliffs
-(`cliffs`); `figures` turns counts into estimates where the keys are a sample.
+`figures` turns counts into estimates where the keys are a sample.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple
+from heapq import nlargest
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import structs
 
-from rtui.analysis.aggregate.cliffs import expiry_report
-from rtui.analysis.aggregate.counted import CountedNode, CountedPatterns, KeySums
-from rtui.analysis.aggregate.expiry_bins import ExpiryScale
-from rtui.analysis.aggregate.figures import Figures, SampledKeyspace, SampleFigures, SizeSums, sums_of
+from rtui.analysis.aggregate.cliffs import FALSE_ALARMS, find_cliffs, timeline_bins
+from rtui.analysis.aggregate.figures import (
+    Counted,
+    Figures,
+    SampledKeyspace,
+    SampleFigures,
+    SizeSums,
+    bin_memory,
+    sums_of,
+)
+from rtui.analysis.aggregate.folding import FoldedNode
+from rtui.analysis.aggregate.from_table import TablePatterns
 from rtui.analysis.aggregate.lengths import Lengths, Spread
-from rtui.analysis.aggregate.pattern_counts import PatternCounts
-from rtui.analysis.aggregate.presets import preset
 from rtui.analysis.aggregate.registry_counts import RegistryCounts
 from rtui.analysis.aggregate.sketch import Sketch
-from rtui.analysis.aggregate.slot_counts import SlotCounts
-from rtui.analysis.aggregate.tally import InspectedBatch
-from rtui.analysis.aggregate.top_keys import OverCounts, TopKeys
+from rtui.analysis.aggregate.tally import Tally
+from rtui.analysis.aggregate.top_keys import OverCounts
 from rtui.analysis.columns import Asked, Columns
 from rtui.analysis.estimates import Estimate, as_estimate, wilson
+from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import (
     BigReport,
     EncodingReport,
     KeyRecord,
     Node,
     NodeKind,
-    Scope,
     SlotsReport,
     Stats,
     Summary,
     TypeReport,
 )
 from rtui.analysis.report.leading_number import expiry_with, with_leading_numbers
-from rtui.analysis.report.members import Figure, RuleSetting, StringReport
+from rtui.analysis.report.members import Cliff, ExpiryReport, Figure, RuleSetting, StringReport, Timeline
 from rtui.keyspace.slices import Slicer, Slices, Steps
-from rtui.keyspace.text.segments import Separators
+from rtui.keyspace.text.display import display
 from rtui.keyspace.types import type_of
-from rtui.registry.registry import Registry
 
-ADDED_AT_ONCE: Final = 5
-"""Batches that are added when one comes, held ones first, once no summary is being made."""
-
-NOT_ASKED_S: Final = 0.0
-"""Stands for the moment of asking where nothing was asked."""
+MOST_TIMELINES: Final = 12
+FEWEST_EXPIRING: Final = 2
+"""So many namespaces get a timeline, besides the whole keyspace; one in which fewer keys expire gets none."""
 
 
-class Counted(NamedTuple):
-    """How many keys a summary is of."""
+class Moment(NamedTuple):
+    """What keys add up to at one moment, beside the lists of the biggest ones."""
 
-    keys: int = 0
-    """Keys inspected."""
-    unread_keys: int = 0
-    """Keys of which only the name is known."""
-    vanished_keys: int = 0
-    """Keys that were gone when they were asked."""
-
-
-class Aggregates:
-    """What all keys of a pass add up to.
-
-    A summary is made in slices, and is of one moment: batches that would change it are held and added afterwards.
-    """
-
-    def __init__(
-        self,
-        separators: Separators,
-        *,
-        scope: Scope,
-        started_at_s: float,
-        node_budget: int = 4096,
-        registry: Registry | None = None,
-        is_sample: bool = False,
-    ) -> None:
-        """Count by the entries and naming rules of a registry as well; `is_sample` if its bytes are to be estimated."""
-        self.keys = 0
-        """Keys inspected, those in held batches too."""
-        self.vanished_keys = 0
-        """Keys that were gone when they were asked."""
-        self.unread_keys = 0
-        """Keys of which only the name is known."""
-        self.revision = 0
-        """Grows with every change."""
-        self.counted = Counted()
-        """What the latest summary is of, the one that is being made if there is one."""
-        self.big = TopKeys(scope.top, preset(scope.preset))
-        self._encodings: dict[bytes, Counter[bytes]] = {}
-        """By type, how many of the keys that were asked for their encoding have which."""
-        self._columns = scope.columns
-        self._lengths = Lengths(scope.columns)
-        self._scale = ExpiryScale(int(started_at_s) // 60)
-        self.patterns, self.slots = PatternCounts(separators, self._scale, scope.depth), SlotCounts()
-        self.registered = None if registry is None else RegistryCounts(registry, is_sample=is_sample)
-        self._node_budget = node_budget
-        self._summaries = 0
-        """Summaries being made that batches would change."""
-        self._held: list[tuple[InspectedBatch, float]] = []
-
-    @property
-    def summed_keys(self) -> int:
-        """Keys inspected that a summary counts: not those in held batches."""
-        return self.keys - sum(len(batch.keys) for batch, asked_at_s in self._held if asked_at_s != NOT_ASKED_S)
-
-    def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
-        """Add keys that were asked at this moment, in seconds since the epoch."""
-        if asked_at_s != NOT_ASKED_S:
-            self.keys += len(batch.keys)
-        self.revision += 1
-        if batch.encodings is not None:
-            self.add_encodings(batch.key_type or b"", batch.encodings)
-        self._held.append((batch, asked_at_s))
-        if not self._summaries:
-            ready, self._held = self._held[:ADDED_AT_ONCE], self._held[ADDED_AT_ONCE:]
-            for one in ready:
-                self._add(*one)
-
-    def add_unread(self, keys: Sequence[bytes]) -> None:
-        """Add keys of which only the name, or its beginning, is known: to the tree and the slots only."""
-        self.unread_keys += len(keys)
-        self.add(InspectedBatch(None, keys), NOT_ASKED_S)
-
-    def add_vanished(self, count: int) -> None:
-        """Count keys that were gone between the listing and the inspection."""
-        self.vanished_keys += count
-        self.revision += 1
-
-    def add_encodings(self, key_type: bytes, encodings: Sequence[bytes]) -> None:
-        """Add the encodings of keys of one type that were chosen independently of their encoding."""
-        self._encodings.setdefault(key_type, Counter()).update(encodings)
-        self.revision += 1
-
-    def _add(self, batch: InspectedBatch, asked_at_s: float) -> None:
-        keys, key_type = batch.keys, batch.key_type
-        if not keys:
-            return
-        self.patterns.add(batch, asked_at_s)
-        if key_type is not None and batch.lengths is not None:
-            self._lengths.add(key_type, batch.lengths, is_sampled=batch.is_sampled)
-        self.slots.add(keys, batch.memory_bytes, batch.ttl_ms)
-        self.big.add(batch, asked_at_s)
-        if self.registered is not None:
-            self.registered.add(batch)
-
-    def summary(self, sample: SampledKeyspace | None = None) -> Steps[Summary]:
-        """Return the summary of all keys of one moment; `counted` is of the same.
-
-        With `sample` the keys are a random sample, and every figure is an estimate for the whole keyspace. To be driven
-        to its end or closed, since batches are held as long as they would change what it is of.
-        """
-        slicer = Slicer()
-        self._summaries += 1
-        try:
-            if self._summaries == 1:
-                yield from self.add_held()
-            registered = None if self.registered is None else (yield from self.registered.copy(slicer))
-            self.counted = Counted(self.summed_keys, self.unread_keys, self.vanished_keys)
-            big = self.big.report(), self.big.over, self.big.hottest()
-            yield from slicer.pause()
-            slots = self.slots.report()
-            yield from slicer.pause()
-            encodings = {key_type: counts.copy() for key_type, counts in self._encodings.items()}
-            lists = Lists(encodings, self._lengths.copy(), big, slots, self._columns, registered)
-            patterns = yield from self.patterns.summed(self._node_budget, slicer)
-            return (yield from summed(patterns, lists, sample, slicer))
-        finally:
-            self._summaries -= 1
-
-    @property
-    def held(self) -> int:
-        """How many keys are held that are to be added (`add_held`) from time to time before a summary is wanted."""
-        return 0
-
-    def add_held(self) -> Steps[None]:
-        """Add what was held while a summary was made, in slices; then `big` knows every key."""
-        slicer = Slicer()
-        while self._held:
-            self._add(*self._held.pop(0))
-            yield from slicer.pause()
-
-
-class Lists(NamedTuple):
-    """What a summary has beside the patterns, of the same moment."""
-
-    encodings: dict[bytes, Counter[bytes]]
-    lengths: Lengths
-    big: tuple[BigReport, OverCounts, tuple[KeyRecord, ...]]
-    """The biggest keys, how many of a type are above the thresholds, and the hottest."""
+    patterns: TablePatterns
+    counted: Counted
     slots: SlotsReport
-    columns: Columns
+    lengths: Lengths
+    encodings: dict[bytes, Counter[bytes]]
     registered: RegistryCounts | None
 
 
+class Biggest(NamedTuple):
+    """The biggest keys, how many of a type are above the thresholds, and the hottest ones."""
+
+    listed: BigReport
+    over: OverCounts
+    hottest: tuple[KeyRecord, ...]
+
+
 def summed(
-    patterns: CountedPatterns[Any], lists: Lists, sample: SampledKeyspace | None, slicer: Slicer
+    moment: Moment, biggest: Biggest, columns: Columns, sample: SampledKeyspace | None, slicer: Slicer
 ) -> Steps[Summary]:
-    """Return the summary of a moment, of which these are the patterns."""
+    """Return the summary of a moment."""
+    patterns, registered = moment.patterns, moment.registered
     root, by_type = patterns.root, patterns.by_type
     total = 0 if root.tally.memory is None else root.tally.memory.sum
-    figures: Figures = Figures(root.keys, total, samples_idle=lists.columns.idle is Asked.SAMPLED)
+    figures: Figures = Figures(root.keys, total, samples_idle=columns.idle is Asked.SAMPLED)
     if sample is not None:
         figures = SampleFigures(sample, root.keys, root.tally.memory or Sketch())
     reports = NodeReports(figures, slicer)
     whole = yield from reports.part(root, is_root=True)
     named, renamed = with_leading_numbers(whole.node)
     types = {key_type: tally for key_type, tally in by_type.items() if key_type is not None}
-    big, over, hottest = lists.big
+    big = biggest.listed
     registry, naming, rules = None, None, {}
-    if lists.registered is not None:
-        settings = lists.registered.registry.rules.settings
+    if registered is not None:
+        settings = registered.registry.rules.settings
         rules = {rule: RuleSetting(severity.value, parameters) for rule, (severity, parameters) in settings.items()}
-        samples_lengths = lists.columns.length is Asked.SAMPLED
-        registry, naming = yield from lists.registered.reports(named, figures, slicer, samples_lengths=samples_lengths)
+        samples_lengths = columns.length is Asked.SAMPLED
+        registry, naming = yield from registered.reports(named, figures, slicer, samples_lengths=samples_lengths)
     summary = Summary(
         root=named,
-        types=type_reports(types, lists.lengths.spreads(types, big.by_type_length, figures), figures),
-        encodings=encoding_reports(lists.encodings, types, figures),
-        big=structs.replace(big, over=lists.lengths.over(over, types, figures)),
-        hottest=hottest,
+        types=type_reports(types, moment.lengths.spreads(types, big.by_type_length, figures), figures),
+        encodings=encoding_reports(moment.encodings, types, figures),
+        big=structs.replace(big, over=moment.lengths.over(biggest.over, types, figures)),
+        hottest=biggest.hottest,
         expiry=expiry_with((yield from expiry_report(patterns, figures, slicer)), renamed),
-        slots=lists.slots,
+        slots=moment.slots,
         folded=reports.beyond_budget,
         registry=registry,
         naming=naming,
@@ -236,6 +110,59 @@ def summed(
     )
     yield from patterns.release(slicer)
     return summary
+
+
+_Path: TypeAlias = tuple[FoldedNode, ...]
+"""A namespace below those that it is in, from the first level on."""
+
+
+def expiry_report(patterns: TablePatterns, figures: Figures, slicer: Slicer) -> Slices[ExpiryReport]:
+    """Return timelines and cliffs of the whole keyspace and of the namespaces in which most keys expire."""
+    paths: list[_Path] = []
+    if patterns.root.expiring:
+        paths = [(), *(yield from _most_expiring(patterns.root, slicer))]
+    nodes = [path[-1] if path else patterns.root for path in paths]
+    expiries = yield from patterns.expiries(nodes, slicer)
+    timelines, cliffs = [], []
+    for path, node, (bins, largest) in zip(paths, nodes, expiries, strict=True):
+        is_other = node.kind is NodeKind.OTHER
+        prefix = display(b"".join(one.name + one.separator for one in (path[:-1] if is_other else path)))
+        names, label = tuple(one.name for one in path), f"{prefix}{OTHER}" if is_other else prefix or "all keys"
+        memory = partial(bin_memory, figures=figures, largest=largest)
+        columns = timeline_bins(bins, keys=lambda one: figures.keys(one.keys), memory_bytes=memory)
+        timelines.append(Timeline(path=names, label=label, bins=columns))
+        yield from slicer.pause()
+        cliffs += find_cliffs(bins, keys=node.keys, path=names, label=label, figures=figures, largest=largest)
+        yield from slicer.pause()
+    cliffs = [one for one in cliffs if not any(_explains(other, one) for other in cliffs)]
+    cliffs.sort(key=lambda cliff: (-as_estimate(cliff.keys).value, cliff.start_s))
+    return ExpiryReport(timelines=tuple(timelines), cliffs=tuple(cliffs), false_alarms=FALSE_ALARMS * len(timelines))
+
+
+def _most_expiring(root: FoldedNode, slicer: Slicer) -> Slices[list[_Path]]:
+    """Return the namespaces with a part of what is above them in which most keys expire, ties by name."""
+    found: list[_Path] = []
+    waiting: list[_Path] = [(root,)]
+    while waiting:
+        path = waiting.pop()
+        for child in path[-1].below:
+            if child.expiring >= FEWEST_EXPIRING:
+                waiting.append((*path, child))
+                if child.expiring < path[-1].expiring:
+                    found.append((*path[1:], child))
+        yield from slicer.pause()
+    least = min(nlargest(MOST_TIMELINES, (path[-1].expiring for path in found)), default=0)
+    found = [path for path in found if path[-1].expiring >= least]
+    found.sort(key=lambda path: (-path[-1].expiring, [(node.name, node.separator) for node in path]))
+    return found[:MOST_TIMELINES]
+
+
+def _explains(below: Cliff, cliff: Cliff) -> bool:
+    """Whether one cliff is at the same time as another, in a namespace below, and has most of its keys."""
+    depth = len(cliff.path)
+    is_below = len(below.path) > depth and below.path[:depth] == cliff.path
+    is_then = below.start_s < cliff.end_s and cliff.start_s < below.end_s
+    return is_below and is_then and 2 * as_estimate(below.keys).value > as_estimate(cliff.keys).value
 
 
 class Part(NamedTuple):
@@ -257,7 +184,7 @@ class NodeReports:
         self._figures = figures
         self._slicer = slicer
 
-    def part(self, pattern: CountedNode, patterns_above: int = 0, *, is_root: bool = False) -> Slices[Part]:
+    def part(self, pattern: FoldedNode, patterns_above: int = 0, *, is_root: bool = False) -> Slices[Part]:
         """Return the node of the report for a pattern and all below it."""
         patterns = patterns_above + (pattern.kind is NodeKind.PATTERN)
         below: list[Part] = []
@@ -283,20 +210,20 @@ class NodeReports:
             children=tuple([part.node for part in below]),
             distinct=self._figures.names(_distinct(pattern, names if patterns == 1 else 0)) if is_pattern else None,
             holds_names=pattern.holds_any_name,
-            examples=tuple(pattern.example_keys) if patterns and own else (),
+            examples=tuple([key for _, key in pattern.examples]) if patterns and own else (),
         )
         weight = 0 if tally.memory is None else tally.memory.sum, tally.keys
         return Part(node, weight, names if patterns <= 1 else 0)
 
 
-def _distinct(pattern: CountedNode, least: int) -> int | Estimate:
+def _distinct(pattern: FoldedNode, least: int) -> int | Estimate:
     """Return how many different segments a pattern stands for: at least so many, and no more than it has keys."""
-    found = as_estimate(pattern.names or 0)
+    found = as_estimate(0 if pattern.distinct is None else pattern.distinct.count())
     low, value, high = (min(max(one, least), pattern.keys) for one in (found.low, found.value, found.high))
     return int(value) if low == high else Estimate(low, value, high)
 
 
-def _stats(tally: KeySums, types: Mapping[bytes | None, int], figures: Figures, *, is_whole: bool = False) -> Stats:
+def _stats(tally: Tally, types: Mapping[bytes | None, int], figures: Figures, *, is_whole: bool = False) -> Stats:
     """Return the stats of keys of these types; of all keys, whose shares are known, if `is_whole`."""
     known_types = [(key_type, keys) for key_type, keys in types.items() if key_type is not None]
     known_types.sort(key=lambda pair: (-pair[1], pair[0]))
@@ -313,7 +240,7 @@ def _stats(tally: KeySums, types: Mapping[bytes | None, int], figures: Figures, 
 
     lives = None if ttl is None else ttl.range_ms
 
-    def bins(counts: list[int] | None) -> tuple[Figure, ...] | None:
+    def bins(counts: tuple[int, ...] | None) -> tuple[Figure, ...] | None:
         return None if counts is None else tuple(map(figures.keys, counts))
 
     return Stats(
@@ -337,7 +264,7 @@ def _stats(tally: KeySums, types: Mapping[bytes | None, int], figures: Figures, 
 
 
 def type_reports(
-    types: Mapping[bytes, KeySums], lengths: Mapping[bytes, Spread], figures: Figures
+    types: Mapping[bytes, Tally], lengths: Mapping[bytes, Spread], figures: Figures
 ) -> tuple[TypeReport, ...]:
     """Return all types, most keys first, with the lengths of those that have any."""
     return tuple(
@@ -353,7 +280,7 @@ def type_reports(
 
 
 def encoding_reports(
-    asked: Mapping[bytes, Counter[bytes]], types: Mapping[bytes, KeySums], figures: Figures
+    asked: Mapping[bytes, Counter[bytes]], types: Mapping[bytes, Tally], figures: Figures
 ) -> tuple[EncodingReport, ...]:
     """Return all encodings by type, most keys first: estimates unless every key of the type was asked."""
     reports = []

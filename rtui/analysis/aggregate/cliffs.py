@@ -16,20 +16,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from heapq import nlargest
 from itertools import accumulate
-from typing import Final, TypeAlias
+from typing import Final
 
-from rtui.analysis.aggregate.counted import CountedPatterns, N
 from rtui.analysis.aggregate.expiry_bins import Bin, ExpiryBins
 from rtui.analysis.aggregate.figures import Figures, bin_memory
-from rtui.analysis.estimates import as_estimate, binomial_tail
-from rtui.analysis.humanize import OTHER
-from rtui.analysis.report.document import NodeKind
-from rtui.analysis.report.members import MINUTE_S, Cliff, ExpiryBin, ExpiryReport, Figure, Timeline
-from rtui.keyspace.slices import Slicer, Slices
-from rtui.keyspace.text.display import display
+from rtui.analysis.estimates import binomial_tail
+from rtui.analysis.report.members import MINUTE_S, Cliff, ExpiryBin, Figure
 
 FALSE_ALARMS: Final = 0.002
 """At most how many cliffs one timeline of even expiries is expected to show by chance."""
@@ -60,10 +53,6 @@ RATIO_AT_START: Final = 10.0
 REST_AT_START: Final = 0.1
 """There a cliff must stand out so many times from what follows, at once and later; and such a share of what expires
 must do so later, or else the keys are just short-lived."""
-
-MOST_TIMELINES: Final = 12
-FEWEST_EXPIRING: Final = 2
-"""So many namespaces get a timeline, besides the whole keyspace; one in which fewer keys expire gets none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,51 +192,6 @@ class _CliffSearch:
         return self._keys_to[end] - self._keys_to[first], self._minutes_to[end] - self._minutes_to[first]
 
 
-Path: TypeAlias = tuple[N, ...]
-"""A namespace below those that it is in, from the first level on."""
-
-
-def expiry_report(patterns: CountedPatterns[N], figures: Figures, slicer: Slicer) -> Slices[ExpiryReport]:
-    """Return timelines and cliffs of the whole keyspace and of the namespaces in which most keys expire."""
-    paths: list[Path[N]] = []
-    if patterns.root.expiring:
-        paths = [(), *(yield from _most_expiring(patterns.root, slicer))]
-    nodes = [path[-1] if path else patterns.root for path in paths]
-    expiries = yield from patterns.expiries(nodes, slicer)
-    timelines, cliffs = [], []
-    for path, node, (bins, largest) in zip(paths, nodes, expiries, strict=True):
-        is_other = node.kind is NodeKind.OTHER
-        prefix = display(b"".join(one.name + one.separator for one in (path[:-1] if is_other else path)))
-        names, label = tuple(one.name for one in path), f"{prefix}{OTHER}" if is_other else prefix or "all keys"
-        memory = partial(bin_memory, figures=figures, largest=largest)
-        columns = timeline_bins(bins, keys=lambda one: figures.keys(one.keys), memory_bytes=memory)
-        timelines.append(Timeline(path=names, label=label, bins=columns))
-        yield from slicer.pause()
-        cliffs += find_cliffs(bins, keys=node.keys, path=names, label=label, figures=figures, largest=largest)
-        yield from slicer.pause()
-    cliffs = [one for one in cliffs if not any(_explains(other, one) for other in cliffs)]
-    cliffs.sort(key=lambda cliff: (-as_estimate(cliff.keys).value, cliff.start_s))
-    return ExpiryReport(timelines=tuple(timelines), cliffs=tuple(cliffs), false_alarms=FALSE_ALARMS * len(timelines))
-
-
-def _most_expiring(root: N, slicer: Slicer) -> Slices[list[Path[N]]]:
-    """Return the namespaces with a part of what is above them in which most keys expire, ties by name."""
-    found: list[Path[N]] = []
-    waiting: list[Path[N]] = [(root,)]
-    while waiting:
-        path = waiting.pop()
-        for child in path[-1].below:
-            if child.expiring >= FEWEST_EXPIRING:
-                waiting.append((*path, child))
-                if child.expiring < path[-1].expiring:
-                    found.append((*path[1:], child))
-        yield from slicer.pause()
-    least = min(nlargest(MOST_TIMELINES, (path[-1].expiring for path in found)), default=0)
-    found = [path for path in found if path[-1].expiring >= least]
-    found.sort(key=lambda path: (-path[-1].expiring, [(node.name, node.separator) for node in path]))
-    return found[:MOST_TIMELINES]
-
-
 BinFigure = Callable[[Bin], Figure]
 """Returns a figure of a report for a bin."""
 
@@ -271,11 +215,3 @@ def timeline_bins(
         )
         for one in bins.bins()
     )
-
-
-def _explains(below: Cliff, cliff: Cliff) -> bool:
-    """Whether one cliff is at the same time as another, in a namespace below, and has most of its keys."""
-    depth = len(cliff.path)
-    is_below = len(below.path) > depth and below.path[:depth] == cliff.path
-    is_then = below.start_s < cliff.end_s and cliff.start_s < below.end_s
-    return is_below and is_then and 2 * as_estimate(below.keys).value > as_estimate(cliff.keys).value

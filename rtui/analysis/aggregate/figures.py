@@ -34,7 +34,7 @@ from msgspec import structs
 
 from rtui.analysis import estimates
 from rtui.analysis.aggregate.expiry_bins import Bin
-from rtui.analysis.aggregate.sketch import ERROR, Sizes
+from rtui.analysis.aggregate.sketch import ERROR, Sketch
 from rtui.analysis.estimates import Estimate, Population, as_estimate
 from rtui.analysis.report.document import Quantiles
 from rtui.analysis.report.members import Figure
@@ -242,7 +242,7 @@ class Figures:
         """
         return count if asked >= of else estimates.count_among(count, asked, of)
 
-    def quantiles(self, sketch: Sizes, *, are_bytes: bool = False, of: int | None = None) -> Quantiles:
+    def quantiles(self, sketch: Sketch, *, are_bytes: bool = False, of: int | None = None) -> Quantiles:
         """Return the spread of lengths, or of the bytes of keys.
 
         With `of` the sizes are those of keys that were chosen at random among so many inspected ones.
@@ -251,6 +251,17 @@ class Figures:
             return estimated_quantiles(sketch, of)
         p50, p90, p99 = sketch.quantiles(SHARES)
         return Quantiles(mean=sketch.mean, p50=p50, p90=p90, p99=p99, max=sketch.max, error=ERROR)
+
+
+class Counted(NamedTuple):
+    """How many keys a summary is of."""
+
+    keys: int = 0
+    """Keys inspected."""
+    unread_keys: int = 0
+    """Keys of which only the name is known."""
+    vanished_keys: int = 0
+    """Keys that were gone when they were asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +280,7 @@ _NOTHING: Final = Estimate(0.0, 0.0, 0.0)
 class SampleFigures(Figures):
     """Figures of a random sample of keys: estimates for the whole keyspace."""
 
-    def __init__(self, keyspace: SampledKeyspace, keys: int, memory: Sizes) -> None:
+    def __init__(self, keyspace: SampledKeyspace, keys: int, memory: Sketch) -> None:
         """`keys` and `memory` are those of the sample."""
         super().__init__(keys, memory.sum)
         whole = keyspace.population
@@ -308,7 +319,7 @@ class SampleFigures(Figures):
         """Extrapolate; all keys of a sample are asked."""
         return self.keys(count)
 
-    def quantiles(self, sketch: Sizes, *, are_bytes: bool = False, of: int | None = None) -> Quantiles:
+    def quantiles(self, sketch: Sketch, *, are_bytes: bool = False, of: int | None = None) -> Quantiles:
         """Estimate by order statistics; all keys of a sample are asked."""
         found = estimated_quantiles(sketch, self._part(sketch.count))
         if not are_bytes:
@@ -323,7 +334,7 @@ class SampleFigures(Figures):
         return max(count, round(count * as_estimate(self._population).value / self._keys))
 
 
-def estimated_quantiles(sketch: Sizes, whole: int | None) -> Quantiles:
+def estimated_quantiles(sketch: Sketch, whole: int | None) -> Quantiles:
     """Return the spread of the sizes of so many keys by those of a sample; None where their number is not known.
 
     A quantile lies between two of the sampled sizes, by order statistics.
@@ -334,7 +345,7 @@ def estimated_quantiles(sketch: Sizes, whole: int | None) -> Quantiles:
     return Quantiles(mean=mean or _NOTHING, p50=p50, p90=p90, p99=p99, max=sketch.max, error=ERROR)
 
 
-def sums_of(sketch: Sizes) -> SizeSums:
+def sums_of(sketch: Sketch) -> SizeSums:
     """Return what the sizes of a sketch add up to; the largest is exact, so that it can be taken out of the sums."""
     largest, squares = sketch.largest(MOST_LARGE), sketch.sum_of_squares()
     if largest:

@@ -1,9 +1,9 @@
 """The tree of patterns as a report shows it: light names merged, at most a budget of nodes, nothing counted twice.
 
-While keys are counted the tree has far more nodes than anybody wants to read. A `folded` copy of it is made for each
-report, level by level from the root. In each namespace, keys and namespaces below it are judged apart, and before the
-level below is looked at, so every name is judged by the weights of all keys, and those below a pattern by what has come
-together there:
+While keys are counted the tree has far more nodes than anybody wants to read. A `FoldedNode` stands for each of them in
+a report, and they are merged level by level from the root. In each namespace, keys and namespaces below it are judged
+apart, and before the level below is looked at, so every name is judged by the weights of all keys, and those below a
+pattern by what has come together there:
 
 * More than MOST_CHILDREN namespaces that differ in their numbers only, such as `shard_7:`, become `shard_{n}:`.
 * If there still are more than MOST_CHILDREN names, they become one pattern: `{id}` where the number of different names
@@ -13,46 +13,32 @@ together there:
 
 At last the heaviest nodes within the budget stay, and all others are merged into those for the rest of their parents;
 but keys that end in a separator, such as `app:`, stay beside the rest of `app:`.
-
-The tree itself stays as it is, so a report of a running pass decides nothing about the next one. Nodes are copied, the
-tallies of each node are shared: merging two nodes joins their lists of tallies, and adding them up is left to the
-report.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from dataclasses import dataclass
 from heapq import nsmallest
 from operator import itemgetter
 from typing import Final
 
-from rtui.analysis.aggregate.distinct import Distinct, name_hash
-from rtui.analysis.aggregate.expiry_bins import ExpiryScale
-from rtui.analysis.aggregate.pattern_tree import (
-    FINAL,
-    REST,
-    Example,
-    Layout,
-    Limits,
-    Name,
-    PatternNode,
-    PatternTree,
-    Rows,
-    any_name,
-    best_examples,
-    is_empty_key,
-    is_generic_name,
-    is_light_key,
-)
+from rtui.analysis.aggregate.distinct import Distinct
+from rtui.analysis.aggregate.key_count import Example, best_examples
 from rtui.analysis.aggregate.tally import Tally
-from rtui.analysis.estimates import Estimate, as_estimate
+from rtui.analysis.estimates import as_estimate
 from rtui.analysis.report.document import NodeKind
 from rtui.keyspace.slices import Slicer, Slices
-from rtui.keyspace.text.identifiers import ANY, Identifiers
-
-FEWEST_ROWS: Final = 8
-"""Nodes with so many rows that wait are counted before they are copied: most of those that a report shows."""
+from rtui.keyspace.text.identifiers import ANY
+from rtui.table.pattern_nodes import (
+    MOST_CHILDREN,
+    MOST_NUMBERED,
+    MOST_NUMBERED_KEYS,
+    REST,
+    Name,
+    PatternNodes,
+    is_generic,
+)
 
 ID: Final = b"{id}"
 """The pattern of names that are as good as identifiers, since their number grows with the keys."""
@@ -63,24 +49,53 @@ KEYS_OF_A_NAME: Final = 64
 MOST_WORDS: Final = 1_024
 """Fewer names are words that someone chose, unless they look like codes."""
 
+EMPTY_KEY: Final[Name] = b"", b"", NodeKind.LITERAL
+"""The name of keys that end in a separator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Which names of a crowded namespace keep a node of their own: those that reach one of these bounds."""
+
+    of_all: int
+    """A share of all keys, or of the memory of all keys, in 1/10,000."""
+    of_parent: int
+    """A share of the keys of the namespace, in 1/10,000."""
+    least_keys: int
+    """A share of the keys of the namespace counts only from this many keys on."""
+
+    def is_reached(self, name: FoldedNode, parent: FoldedNode, whole: FoldedNode) -> bool:
+        """Whether a name is heavy in a namespace and a keyspace."""
+        keys, size = name.keys, name.bytes
+        return (
+            10_000 * keys >= self.of_all * whole.keys
+            or (size > 0 and 10_000 * size >= self.of_all * whole.bytes)
+            or (keys >= self.least_keys and 10_000 * keys >= self.of_parent * parent.keys)
+        )
+
+
+FINAL: Final = Threshold(100, 200, 4)
+"""Which names a finished summary shows."""
+
 
 class FoldedNode:
-    """A node of the folded tree."""
+    """A namespace or pattern of a report, with what the keys at and below it add up to."""
 
     __slots__ = (
         *("bytes", "children", "distinct", "examples", "has_lost", "holds_any_name", "keys", "kind", "name"),
-        *("name_hash", "numbered", "rows", "separator", "tallies"),
+        *("name_hash", "numbered", "numbers", "separator"),
         *("expiring", "is_alike", "own_keys", "tally", "types"),
     )
 
-    def __init__(self, name: Name) -> None:
+    def __init__(self, name: Name, number: int | None = None) -> None:
+        """`number` is that of the node of the pattern tree that it stands for."""
         self.name, self.separator, self.kind = name
         self.has_lost = [False, False]
         """Whether keys or namespaces below it were merged while keys were counted."""
         self.distinct = Distinct() if self.kind is NodeKind.PATTERN else None
         """How many different segments a pattern stands for."""
-        self.name_hash: int | None = None
-        """The hash of its name among these, where that is another one than `name_hash`."""
+        self.name_hash = 0
+        """The hash of the name among these."""
         self.holds_any_name = False
         """Whether this is `{id}`, and names are in it that are no identifiers by their form."""
         self.examples: list[Example] = []
@@ -92,10 +107,8 @@ class FoldedNode:
         self.bytes = 0
         """Their bytes, as far as they are known."""
         self.children: dict[Name, FoldedNode] = {}
-        self.tallies: dict[bytes | None, list[Tally]] = {}
-        """By type, what all keys here add up to, together."""
-        self.rows: list[Rows] = []
-        """Rows of keys here that are in no tally, while the tree is folded."""
+        self.numbers = [] if number is None else [number]
+        """The nodes of the pattern tree that were merged into it."""
         self.tally: Tally
         """What all keys here and below add up to; this and the following once the tree is summed."""
         self.types: Counter[bytes | None]
@@ -110,96 +123,43 @@ class FoldedNode:
     @property
     def hashes(self) -> set[int]:
         """The hashes of the segments that it stands for."""
-        if self.distinct is not None:
-            return self.distinct.hashes
-        return {name_hash(self.name) if self.name_hash is None else self.name_hash}
+        return {self.name_hash} if self.distinct is None else self.distinct.hashes
 
     def rename(self, name: Name) -> None:
         """Let it have another name, of which it is the only node so far."""
         if name != (self.name, self.separator, self.kind):
-            hashes = self.hashes
+            self.distinct, self.numbered = Distinct(self.hashes), None
             self.name, self.separator, self.kind = name
-            self.distinct, self.name_hash, self.numbered = Distinct(), None, None
-            self.distinct.add(hashes)
-
-    @property
-    def names(self) -> int | Estimate | None:
-        """How many different segments a pattern stands for."""
-        return None if self.distinct is None else self.distinct.count()
-
-    @property
-    def example_keys(self) -> list[bytes]:
-        """Some of the keys here."""
-        return [key for _, key in self.examples]
 
     def named(self, *, is_space: bool) -> list[Name]:
         """Return which keys, or namespaces, below it have a name of their own."""
-        return [name for name in self.children if bool(name[1]) is is_space and not is_generic_name(name)]
+        return [name for name in self.children if bool(name[1]) is is_space and not is_generic(name)]
 
     @property
     def below(self) -> list[FoldedNode]:
         """The nodes below it."""
         return list(self.children.values())
 
-    def own_tallies(self) -> Iterator[Tally]:
-        """Yield what has been counted of each type here, not below."""
-        for tallies in self.tallies.values():
-            yield from tallies
 
-
-def folded(tree: PatternTree, budget: int, slicer: Slicer) -> Slices[FoldedNode]:
-    """Return the root of a folded copy of at most `budget` nodes beside those for the rest."""
-    tree.weigh()
-    root = yield from _copy(tree, tree.root, slicer)
-    yield from merge_light(root, tree.limits, tree.identifiers, budget, slicer)
-    yield from _count_rows(root, tree.scale, slicer)
-    return root
-
-
-def merge_light(
-    root: FoldedNode, limits: Limits, identifiers: Identifiers, budget: int, slicer: Slicer
-) -> Slices[None]:
-    """Merge light nodes of a copy of the tree, down to at most `budget` nodes beside those for the rest."""
+def merge_light(root: FoldedNode, patterns: PatternNodes, budget: int, slicer: Slicer) -> Slices[None]:
+    """Merge light nodes, down to at most `budget` nodes beside those for the rest."""
     nodes = [root]
     for node in nodes:  # grows while it is walked
-        yield from _merge_light(node, root, limits, identifiers, slicer)
+        yield from _merge_light(node, root, patterns, slicer)
         nodes += node.children.values()
         yield from slicer.pause()
     if len(nodes) > budget:
         yield from _trim(root, budget, slicer)
 
 
-def _copy(tree: PatternTree, node: PatternNode, slicer: Slicer) -> Slices[FoldedNode]:
-    tree.flush(node, FEWEST_ROWS)
-    made = FoldedNode((node.name, node.separator, node.kind))
-    made.has_lost = node.has_lost
-    made.examples = node.examples
-    if made.distinct is not None and node.distinct is not None:
-        made.distinct.add(node.distinct.hashes)
-    made.keys, made.bytes = node.keys, node.bytes
-    made.tallies = {key_type: [tally] for key_type, tally in node.tallies.items()}
-    made.rows = [rows for rows in node.rows.values() if rows]
-    for name, child in node.children.items():
-        if not child.holds_names:
-            made.children[name] = yield from _copy(tree, child, slicer)
-            continue
-        for member_name, member in child.children.items():
-            copied = made.children[member_name] = yield from _copy(tree, member, slicer)
-            copied.numbered = name
-    yield from slicer.pause()
-    return made
-
-
-def _merge_light(
-    parent: FoldedNode, root: FoldedNode, limits: Limits, identifiers: Identifiers, slicer: Slicer
-) -> Slices[None]:
+def _merge_light(parent: FoldedNode, root: FoldedNode, patterns: PatternNodes, slicer: Slicer) -> Slices[None]:
     """Merge light names of a namespace that has too many: see the top of this module."""
     for is_space in (False, True):
         names = parent.named(is_space=is_space)
         numbered = Counter([parent.children[name].numbered for name in names])
-        most = limits.numbered if is_space else limits.numbered_keys
+        most = MOST_NUMBERED if is_space else MOST_NUMBERED_KEYS
         whole = {one for one, count in numbered.items() if count > most or one in parent.children}
-        many = {one for one, count in numbered.items() if count > limits.children}
+        many = {one for one, count in numbered.items() if count > MOST_CHILDREN}
         for name in names:
             child = parent.children[name]
             target = child.numbered
@@ -210,12 +170,12 @@ def _merge_light(
                 _merge_as(parent, target, child)
                 yield from slicer.pause()
         names = parent.named(is_space=is_space)
-        if parent.has_lost[is_space] or len(names) > limits.children:
+        if parent.has_lost[is_space] or len(names) > MOST_CHILDREN:
             for name in names:
                 child = parent.children[name]
                 if not FINAL.is_reached(child, parent, root):
                     del parent.children[name]
-                    _merge_as(parent, any_name(name, identifiers), child)
+                    _merge_as(parent, patterns.any_name(name), child)
                     yield from slicer.pause()
     for name in [name for name in parent.children if name[0] == ANY and name[2] is NodeKind.PATTERN]:
         if _grows(parent.children[name]):
@@ -253,9 +213,7 @@ def _merge(target: FoldedNode, node: FoldedNode) -> None:
     target.examples = best_examples(target.examples, node.examples)
     target.keys += node.keys
     target.bytes += node.bytes
-    for key_type, tallies in node.tallies.items():
-        target.tallies.setdefault(key_type, []).extend(tallies)
-    target.rows += node.rows
+    target.numbers += node.numbers
     for name, child in node.children.items():
         if target.kind is NodeKind.OTHER:
             target.keys -= child.keys
@@ -276,7 +234,7 @@ def _trim(root: FoldedNode, budget: int, slicer: Slicer) -> Slices[None]:
     for path, node in paths:  # grows while it is walked
         if node.kind is not NodeKind.OTHER:
             weight = -max(node.keys / all_keys, node.bytes / all_bytes)
-            by_weight[is_light_key(node, root), weight].append((path, node))
+            by_weight[_is_light_key(node, root), weight].append((path, node))
         paths += [((*path, name), child) for name, child in node.children.items()]
         yield from slicer.pause()
     kept: set[FoldedNode] = set()
@@ -293,23 +251,18 @@ def _trim(root: FoldedNode, budget: int, slicer: Slicer) -> Slices[None]:
         for name, child in list(parent.children.items()):
             if child in kept:
                 parents.append(child)
-            elif child.kind is not NodeKind.OTHER and not is_empty_key(name):
+            elif child.kind is not NodeKind.OTHER and name != EMPTY_KEY:
                 del parent.children[name]
                 _merge_as(parent, (REST, b"", NodeKind.OTHER), child)
         yield from slicer.pause()
 
 
-def _count_rows(node: FoldedNode, scale: ExpiryScale, slicer: Slicer) -> Slices[None]:
-    joined: dict[tuple[bytes | None, Layout], Rows] = {}
-    for rows in node.rows:
-        kind = rows.key_type, rows.layout
-        joined.setdefault(kind, Rows(rows.node, *kind)).extend(rows)
-    node.rows = []
-    for (key_type, _), rows in joined.items():
-        count, columns = rows.columns()
-        tally = Tally(scale)
-        tally.add(count, **columns)
-        node.tallies.setdefault(key_type, []).append(tally)
-    yield from slicer.pause()
-    for child in node.children.values():
-        yield from _count_rows(child, scale, slicer)
+def _is_light_key(node: FoldedNode, root: FoldedNode) -> bool:
+    """Whether a node is a name that keys end at, and has less than a hundredth of all: merged before others are."""
+    return (
+        node.kind is NodeKind.LITERAL
+        and not node.separator
+        and node is not root
+        and 100 * node.keys < root.keys
+        and (not node.bytes or 100 * node.bytes < root.bytes)
+    )

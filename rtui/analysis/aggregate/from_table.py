@@ -9,20 +9,17 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
+from rtui.analysis.aggregate.expiry_bins import ExpiryBins
 from rtui.analysis.aggregate.folding import FoldedNode, merge_light
 from rtui.analysis.aggregate.lengths import Lengths
-from rtui.analysis.aggregate.pattern_tree import Limits
 from rtui.analysis.aggregate.sketch import Sketch
-from rtui.analysis.aggregate.slot_counts import REPORTED_TAGS, sums_by_slot
-from rtui.analysis.aggregate.string_lengths import StringLengths
-from rtui.analysis.aggregate.tally import Tally, TtlTally
+from rtui.analysis.aggregate.tally import StringLengths, Tally, TtlTally
 from rtui.analysis.columns import Columns
 from rtui.analysis.report.document import NodeKind, SlotsReport, SlotTag
 from rtui.keyspace.slices import Slicer, Slices
@@ -36,32 +33,44 @@ from rtui.table.slots import Slots
 from rtui.table.spreads import Spreads
 from rtui.table.sums import NONE, Dense, Tree, Whole, whole
 
+REPORTED_TAGS: Final = 100
+"""How many tags a report lists."""
+
+MAX_SUM: Final = (1 << 64) - 1
+"""The largest sum of bytes that a report holds."""
+
 ROWS_AT_ONCE: Final = 1_024
 """Rows of a table that become lists of Python at once: less than a millisecond."""
 
 
 class TablePatterns:
-    """The patterns of a partial at one moment, see `CountedPatterns`; what is added later does not change them."""
+    """The patterns of a partial at one moment; what is added later does not change them.
 
-    def __init__(self, root: FoldedNode, nodes: list[FoldedNode], scale: ExpiryScale) -> None:
+    Below `user` there are `{id}` with 900 strings and 100 hashes, and `index` with one set. `user` adds up to 1,001
+    keys: one tally of them all, and how many are of which type. What keys of one type add up to is known for the whole
+    keyspace alone. Nor are bins of expiries added up for every node, since a report shows them for a dozen namespaces;
+    they are gathered for those.
+    """
+
+    def __init__(self, root: FoldedNode, nodes: list[FoldedNode], origin_min: int) -> None:
         self.root = root
-        self.by_type: Mapping[bytes | None, Tally] = {}
+        self.by_type: dict[bytes | None, Tally] = {}
+        """What all keys of a type add up to, under None for those whose type is not known."""
         self._nodes = nodes
         """From the root on, each followed by those below it."""
-        self._scale = scale
         self._ends: dict[FoldedNode, tuple[int, int]] = {}
         """By node, its number, and the first one behind those below it."""
-        self._lives = Lives(scale.origin_min)
+        self._lives = Lives(origin_min)
 
     def add_up(self, found: Partial, to_nodes: Whole, slicer: Slicer) -> Slices[None]:
         """Add up all nodes; `to_nodes` has the number of the folded node of each node of the partial."""
         tree = self._numbered()
         cells = to_nodes[found.cell_nodes]
-        self.by_type = dict(_Tallies.of(found, found.cell_types, self._scale).named(found.types))
+        self.by_type = dict(_Tallies.of(found, found.cell_types).named(found.types))
         yield from slicer.pause()
         self._count_types(found, cells)
         self._lives = found.lives.taken(cells)
-        of_nodes = _Tallies.of(found, cells, self._scale)
+        of_nodes = _Tallies.of(found, cells)
         yield from slicer.pause()
         of_nodes.add_up(tree)
         yield from slicer.pause()
@@ -102,7 +111,7 @@ class TablePatterns:
             node.own_keys += keys_of_type
 
     def release(self, slicer: Slicer) -> Slices[None]:
-        """Free all nodes but the root."""
+        """Free all nodes but the root: nothing can be read afterwards."""
         self._ends.clear()
         while self._nodes:
             self._nodes.pop().children.clear()
@@ -123,16 +132,16 @@ class TablePatterns:
                 for start, count, lower, upper, square in zip(bins.tolist(), *sums, strict=True)
             )
             most = max(0, int(largest[first:end].max(initial=NONE)))
-            found.append((ExpiryBins.of(self._scale, self._lives.coarseness, counted), most))
+            found.append((ExpiryBins(self._lives.origin_min, self._lives.coarseness, counted), most))
             yield from slicer.pause()
         return found
 
 
-def counted_patterns(found: Partial, scale: ExpiryScale, budget: int, slicer: Slicer) -> Slices[TablePatterns]:
+def counted_patterns(found: Partial, budget: int, slicer: Slicer) -> Slices[TablePatterns]:
     """Return the patterns of a partial, to which nothing may be added meanwhile, folded to at most `budget` nodes."""
     own = found.patterns.own().astype(np.int64)
     root = yield from _tree(found, own, slicer)
-    yield from merge_light(root, Limits(), found.patterns.identifiers, budget, slicer)
+    yield from merge_light(root, found.patterns, budget, slicer)
     nodes: list[FoldedNode] = []
     waiting = [root]
     while waiting:
@@ -141,15 +150,15 @@ def counted_patterns(found: Partial, scale: ExpiryScale, budget: int, slicer: Sl
         waiting += node.children.values()
     to_folded = np.zeros(len(found.patterns), np.int64)
     for number, node in enumerate(nodes):
-        to_folded[_merged(node)] = number
+        to_folded[node.numbers] = number
         yield from slicer.pause()
-    patterns = TablePatterns(root, nodes, scale)
+    patterns = TablePatterns(root, nodes, found.lives.origin_min)
     yield from patterns.add_up(found, to_folded[own], slicer)
     return patterns
 
 
 def _tree(found: Partial, own: Whole, slicer: Slicer) -> Slices[FoldedNode]:
-    """Return the patterns of a partial as a tree to be folded; the tallies of a node are its number."""
+    """Return the patterns of a partial as a tree to be folded."""
     patterns: Patterns = found.patterns
     live = patterns.live()
     keys, sizes = patterns.totals(patterns.keys).tolist(), patterns.totals(patterns.memory).tolist()
@@ -159,42 +168,35 @@ def _tree(found: Partial, own: Whole, slicer: Slicer) -> Slices[FoldedNode]:
     made: dict[int, FoldedNode] = {}
     for node in live:
         name = patterns.name(node)
-        one = made[node] = FoldedNode(name)
+        one = made[node] = FoldedNode(name, node)
         one.keys, one.bytes = keys[node], sizes[node]
         one.examples = examples.get(node, [])
         lost = patterns.has_lost[node]
         one.has_lost = [lost[0], lost[1]]
-        one.name_hash = hashes.get(node)
+        one.name_hash = hashes.get(node, 0)
         numbered = patterns.numbered[node]
         if numbered is not None:
             one.numbered = numbered, name[1], NodeKind.PATTERN
         if one.distinct is not None:
             one.distinct.add(patterns.distinct.of(node).tolist())
-        one.tallies = cast("Any", {None: [node]})
         if node:
             made[patterns.parents[node]].children[name] = one
         yield from slicer.pause()
     return made[0]
 
 
-def _merged(node: FoldedNode) -> list[int]:
-    """Return the numbers of the nodes of a partial that were merged into this one."""
-    return cast("Any", node.tallies).get(None, [])  # type: ignore[no-any-return]
-
-
 class _Tallies:
     """The sums of groups, to be read as tallies once they are added up."""
 
-    def __init__(self, columns: tuple[Dense, Dense, Spreads, Lives], scale: ExpiryScale) -> None:
+    def __init__(self, columns: tuple[Dense, Dense, Spreads, Lives]) -> None:
         self._counts, self._strings, self._memory, self._lives = columns
-        self._scale = scale
         self._rows: dict[str, list[Any]] = {}
 
     @classmethod
-    def of(cls, found: Partial, groups: Whole, scale: ExpiryScale) -> _Tallies:
+    def of(cls, found: Partial, groups: Whole) -> _Tallies:
         """Return the sums of a partial by group; `groups` has that of each cell."""
         columns = found.counts.taken(groups), found.strings.taken(groups), found.memory.taken(groups)
-        return cls((*columns, found.lives.sums_by(groups)), scale)
+        return cls((*columns, found.lives.sums_by(groups)))
 
     def add_up(self, tree: Tree) -> None:
         """Add the groups, which are nodes of a tree, to their parents."""
@@ -241,44 +243,46 @@ class _Tallies:
         return of_group[lives.KNOWN] - of_group[lives.LASTING]
 
     def tally(self, group: int) -> Tally:
-        """Return what a group adds up to, without the times of expiry."""
-        rows, made = self._rows, Tally(self._scale)
-        counts, strings = rows["counts"][group], rows["strings"][group]
-        made.keys = counts[partial.KEYS]
-        made.idle, made.frequency = (
-            bins if any(bins := counts[column]) else None for column in (partial.IDLE, partial.FREQUENCY)
+        """Return what a group adds up to."""
+        counts, strings = self._rows["counts"][group], self._rows["strings"][group]
+        idle, frequency = (
+            tuple(bins) if any(bins := counts[column]) else None for column in (partial.IDLE, partial.FREQUENCY)
         )
+        lengths = None
         if strings[partial.STRINGS]:
             total = whole(strings[partial.LOW], strings[partial.HIGH])
-            made.strings = StringLengths(
+            lengths = StringLengths(
                 *(strings[partial.STRINGS], total, strings[partial.LONG], strings[partial.TINY]),
                 tuple(strings[partial.TINY_TTL]),
             )
+        return Tally(counts[partial.KEYS], self._sizes(group), self._ttl(group), idle, frequency, lengths)
+
+    def _sizes(self, group: int) -> Sketch | None:
+        rows = self._rows
         count, low, high = rows["memory"][group]
-        if count:
-            places = slice(*rows["starts"][group : group + 2])
-            buckets = dict(zip(rows["buckets"][places], rows["sizes"][places], strict=True))
-            largest, smallest = rows["extremes"][group]
-            made.memory = Sketch.of(buckets, whole(low, high), -smallest, largest)
-        made.ttl = self._ttl(group)
-        return made
+        if not count:
+            return None
+        places = slice(*rows["starts"][group : group + 2])
+        buckets = dict(zip(rows["buckets"][places], rows["sizes"][places], strict=True))
+        largest, smallest = rows["extremes"][group]
+        return Sketch.of(buckets, whole(low, high), -smallest, largest)
 
     def _ttl(self, group: int) -> TtlTally | None:
         rows = self._rows
         known, lasting, low, high = rows["lives"][group]
         if not known:
             return None
-        made = TtlTally(self._scale)
-        made.known_keys, made.no_ttl_keys = known, lasting
-        made.no_ttl_memory_bytes, made.no_ttl_squares = whole(low, high), int(rows["squares"][group][0])
-        made.no_ttl_largest = tuple(rows["large"][slice(*rows["first_large"][group : group + 2])])
-        made.bins = rows["bins"][group][1:]
-        greatest = rows["greatest"][group]
-        made.expiring_largest = max(0, greatest[lives.EXPIRING_LARGEST])
-        if known > lasting:
-            made.soonest_ms = -greatest[lives.SOONEST]
-            made.range_ms = -greatest[lives.SHORTEST_LEFT], greatest[lives.LONGEST_LEFT]
-        return made
+        greatest, expires = rows["greatest"][group], known > lasting
+        return TtlTally(
+            known_keys=known,
+            no_ttl_keys=lasting,
+            no_ttl_memory_bytes=whole(low, high),
+            no_ttl_squares=int(rows["squares"][group][0]),
+            no_ttl_largest=tuple(rows["large"][slice(*rows["first_large"][group : group + 2])]),
+            bins=tuple(rows["bins"][group][1:]),
+            soonest_ms=-greatest[lives.SOONEST] if expires else None,
+            range_ms=(-greatest[lives.SHORTEST_LEFT], greatest[lives.LONGEST_LEFT]) if expires else None,
+        )
 
 
 def _listed(rows: NDArray[Any]) -> list[Any]:
@@ -289,7 +293,7 @@ def _listed(rows: NDArray[Any]) -> list[Any]:
 
 def lengths_of(found: Partial, columns: Columns) -> Lengths:
     """Return the lengths of the keys of each type."""
-    made = Lengths(columns)
+    by_standing: tuple[dict[bytes, Sketch], dict[bytes, Sketch]] = {}, {}
     groups, buckets, (counts,) = found.lengths.buckets.settle()
     for group in np.unique(groups).tolist():
         places = slice(*np.searchsorted(groups, (group, group + 1)))
@@ -298,8 +302,9 @@ def lengths_of(found: Partial, columns: Columns) -> Lengths:
         largest, smallest = found.lengths.greatest.rows[group].tolist()
         key_type = _bytes_of(found.types[group // 2])
         if key_type is not None:
-            made.merge(key_type, Sketch.of(by_bucket, whole(low, high), -smallest, largest), is_sampled=bool(group % 2))
-    return made
+            by_standing[group % 2][key_type] = Sketch.of(by_bucket, whole(low, high), -smallest, largest)
+    others, standing = by_standing
+    return Lengths(columns, standing, others)
 
 
 def encodings_of(found: Partial) -> dict[bytes, Counter[bytes]]:
@@ -318,7 +323,7 @@ def slots_of(found: Slots) -> SlotsReport:
     sums = [whole(low, high) for low, high in found.rows[:, slots.LOW : slots.HIGH + 1].tolist()]
     return SlotsReport(
         keys=array("Q", keys.tolist()),
-        memory_bytes=None if knows_none else sums_by_slot(sums),
+        memory_bytes=None if knows_none else array("Q", [min(one, MAX_SUM) for one in sums]),
         tags=tuple(
             SlotTag(
                 slot=crc16(tag) % SLOTS,

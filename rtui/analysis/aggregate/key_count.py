@@ -8,84 +8,59 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 from zlib import crc32
 
 from rtui.analysis.aggregate.figures import Figures, SizeSums, sums_of
-from rtui.analysis.aggregate.pattern_tree import LONGEST_EXAMPLE, MOST_EXAMPLES, Example, best_examples
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.report.members import Figure, LongName
 from rtui.keyspace.slices import Slicer, Slices
+from rtui.table.examples import LONGEST_EXAMPLE, MOST_EXAMPLES
 
 K = TypeVar("K")
+
+Example: TypeAlias = tuple[int, bytes]
+"""A key and, in front, its hash, by which examples are chosen: so the order of keys has no say in it."""
 
 BEGINNING_BYTES: Final = 48
 """Of a name that is too long, so many are kept."""
 
-_ANY: Final = 1 << 32
-"""Above all checksums."""
+
+def best_examples(*lists: Iterable[Example]) -> list[Example]:
+    """Return those examples of several lists that are kept."""
+    return sorted({one for some in lists for one in some})[:MOST_EXAMPLES]
 
 
 class KeyCount:
     """Some keys."""
 
-    __slots__ = ("examples", "keys", "limit", "long_names", "memory_bytes", "memory_keys", "sizes")
+    __slots__ = ("examples", "keys", "long_names", "memory_bytes", "memory_keys", "sizes")
 
-    def __init__(self) -> None:
-        self.keys = 0
-        self.memory_keys = 0
+    def __init__(self, keys: int = 0, memory_keys: int = 0, memory_bytes: int = 0, sizes: Sketch | None = None) -> None:
+        self.keys = keys
+        self.memory_keys = memory_keys
         """Those whose memory is known."""
-        self.memory_bytes = 0
-        self.sizes: Sketch | None = None
+        self.memory_bytes = memory_bytes
+        self.sizes = sizes
         """The known sizes, where the keys are a sample: estimates of bytes need their spread."""
         self.examples: Sequence[Example] = ()
-        self.limit = _ANY
-        """Keys with a larger checksum are no examples."""
         self.long_names: tuple[tuple[int, bytes, int], ...] = ()
         """Checksum, beginning and length of names that are too long to be examples."""
 
     def copy(self) -> KeyCount:
         """Return a count of the same keys."""
         made = KeyCount()
-        made.keys, made.memory_keys, made.memory_bytes = self.keys, self.memory_keys, self.memory_bytes
-        made.sizes = None if self.sizes is None else self.sizes.copy()
-        made.examples, made.limit, made.long_names = self.examples, self.limit, self.long_names
+        made.merge(self)
         return made
 
-    def add(self, key: bytes, memory_bytes: int | None, *, is_sample: bool = False) -> None:
-        """Count a key; of a sample the size is kept as well."""
-        self.keys += 1
-        if memory_bytes is not None:
-            self.memory_keys += 1
-            self.memory_bytes += memory_bytes
-            if is_sample:
-                self.add_sizes((memory_bytes,))
-        self.show(key)
-
-    def show(self, key: bytes) -> None:
-        """Take a key for an example, if it is one."""
-        checksum, length = crc32(key), len(key)
-        if length > LONGEST_EXAMPLE:
-            self._take_long(((checksum, key[:BEGINNING_BYTES], length),))
-        elif checksum <= self.limit:
-            self._take(((checksum, key),))
+    def show(self, keys: Iterable[bytes]) -> None:
+        """Take keys for examples, as far as they are among those with the smallest checksums."""
+        named = [(crc32(key), key) for key in keys]
+        self.examples = best_examples(self.examples, (one for one in named if len(one[1]) <= LONGEST_EXAMPLE))
+        self._take_long((crc, key[:BEGINNING_BYTES], len(key)) for crc, key in named if len(key) > LONGEST_EXAMPLE)
 
     def _take_long(self, names: Iterable[tuple[int, bytes, int]]) -> None:
         self.long_names = tuple(sorted({*self.long_names, *names})[:MOST_EXAMPLES])
-
-    def _take(self, examples: Iterable[Example]) -> None:
-        self.examples = best_examples(self.examples, examples)
-        if len(self.examples) == MOST_EXAMPLES:
-            self.limit = self.examples[-1][0]
-
-    def add_counted(self, keys: int, memory_keys: int, memory_bytes: int, examples: Iterable[bytes]) -> None:
-        """Add keys that were counted elsewhere, with examples chosen in the same way."""
-        self.keys += keys
-        self.memory_keys += memory_keys
-        self.memory_bytes += memory_bytes
-        found = [(checksum, key) for key in examples if (checksum := crc32(key)) <= self.limit]
-        if found:
-            self._take(found)
 
     def merge(self, other: KeyCount) -> None:
         """Add the keys of another count, none of which are in this one."""
@@ -96,14 +71,9 @@ class KeyCount:
             self.sizes = self.sizes or Sketch()
             self.sizes.merge(other.sizes)
         if other.examples:
-            self._take(other.examples)
+            self.examples = best_examples(self.examples, other.examples)
         if other.long_names:
             self._take_long(other.long_names)
-
-    def add_sizes(self, memory_bytes: Sequence[int]) -> None:
-        """Keep the sizes of keys of a sample."""
-        self.sizes = self.sizes or Sketch()
-        self.sizes.add(memory_bytes)
 
     @property
     def example_keys(self) -> tuple[bytes, ...]:

@@ -6,15 +6,15 @@ among the longest: these say nothing of the rest, unless together all keys of a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
 from msgspec import structs
 
-from rtui.analysis.aggregate.counted import KeySums
 from rtui.analysis.aggregate.figures import Figures
 from rtui.analysis.aggregate.sketch import Sketch
+from rtui.analysis.aggregate.tally import Tally
 from rtui.analysis.aggregate.top_keys import OverCounts
 from rtui.analysis.columns import Asked, Columns
 from rtui.analysis.estimates import Estimate, as_estimate
@@ -33,32 +33,13 @@ class Spread(NamedTuple):
 class Lengths:
     """The lengths of the keys of a pass by type."""
 
-    def __init__(self, columns: Columns) -> None:
-        self._columns = columns
+    def __init__(self, columns: Columns, standing: Mapping[bytes, Sketch], others: Mapping[bytes, Sketch]) -> None:
+        """`standing` are of the keys that stand for others."""
         self._is_sampled = columns.length is Asked.SAMPLED
-        self._standing: dict[bytes, Sketch] = {}
-        """Of the keys that stand for others."""
-        self._others: dict[bytes, Sketch] = {}
-
-    def add(self, key_type: bytes, lengths: Sequence[int], *, is_sampled: bool) -> None:
-        """Add the lengths of keys of one type; `is_sampled` as in `InspectedBatch`."""
-        sketches = self._standing if is_sampled else self._others
-        sketches.setdefault(key_type, Sketch()).add(lengths)
-
-    def merge(self, key_type: bytes, lengths: Sketch, *, is_sampled: bool) -> None:
-        """Add lengths that were counted elsewhere."""
-        sketches = self._standing if is_sampled else self._others
-        sketches.setdefault(key_type, Sketch()).merge(lengths)
-
-    def copy(self) -> Lengths:
-        """Return the same lengths."""
-        made = Lengths(self._columns)
-        for to, sketches in ((made._standing, self._standing), (made._others, self._others)):
-            to.update((key_type, sketch.copy()) for key_type, sketch in sketches.items())
-        return made
+        self._standing, self._others = standing, others
 
     def spreads(
-        self, types: Mapping[bytes, KeySums], longest: Mapping[bytes, tuple[KeyRecord, ...]], figures: Figures
+        self, types: Mapping[bytes, Tally], longest: Mapping[bytes, tuple[KeyRecord, ...]], figures: Figures
     ) -> dict[bytes, Spread]:
         """Return the spread in each type of which any are known: estimates where most keys were not asked.
 
@@ -83,7 +64,7 @@ class Lengths:
             )
         return found
 
-    def over(self, counts: OverCounts, types: Mapping[bytes, KeySums], figures: Figures) -> dict[bytes, Figure]:
+    def over(self, counts: OverCounts, types: Mapping[bytes, Tally], figures: Figures) -> dict[bytes, Figure]:
         """Return by type how many keys are above the thresholds.
 
         An estimate, and at least those that are known to be, where keys were not asked for a length that may be.

@@ -62,11 +62,8 @@ class Place(NamedTuple):
     """Of keys without entry; empty for those that have none."""
 
 
-CountedName: TypeAlias = tuple[int, bytes, int, int, int, int, Sequence[bytes]]
-"""Keys of an entry, or of a namespace, the longest that any of them has, of whose names the same is found.
-
-Entry, namespace, what is found, keys, those of known memory, their bytes, and examples.
-"""
+CountedName: TypeAlias = tuple[int, bytes, int, KeyCount]
+"""Keys of an entry, or of a namespace, the longest that any of them has, of whose names the same is found."""
 
 OTHERS: Final = Place(-2, b"")
 """All places that are not told apart."""
@@ -75,11 +72,9 @@ OTHERS: Final = Place(-2, b"")
 class NamingCounts:
     """Keys by place and by what is found of their names."""
 
-    def __init__(self, registry: Registry, *, is_sample: bool = False) -> None:
-        """`is_sample` where the keys are a random sample, whose bytes are to be estimated."""
+    def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._rules: NamingRules = registry.naming
-        self._is_sample = is_sample
         has_styles = registry.rules.severity(MIXED_CASE) is not Severity.OFF
         self.enabled = self._rules.enabled
         """The bits of what is found that are counted of keys with an entry."""
@@ -119,20 +114,12 @@ class NamingCounts:
             else:
                 yield entry, b"", found & self.enabled
 
-    def add(self, keys: Sequence[bytes], entries: Sequence[int], memory_bytes: Sequence[int] | None) -> None:
-        """Count keys; `entries` has the entry of each, or NO_PATTERN."""
-        for at, (entry, namespace, found) in enumerate(self.judged(keys, entries)):
-            if found:
-                size = None if memory_bytes is None else memory_bytes[at]
-                self._count(entry, namespace, found).add(keys[at], size, is_sample=self._is_sample)
-        self._bound()
-
-    def add_counted(self, counted: Iterable[CountedName]) -> None:
-        """Add keys that were counted elsewhere."""
-        for entry, namespace, found, keys, memory_keys, memory_bytes, examples in counted:
+    def add(self, counted: Iterable[CountedName]) -> None:
+        """Add keys."""
+        for entry, namespace, found, keys in counted:
             found &= self.kept if entry < 0 else self.enabled  # noqa: PLW2901
             if found:
-                self._count(entry, namespace, found).add_counted(keys, memory_keys, memory_bytes, examples)
+                self._count(entry, namespace, found).merge(keys)
         self._bound()
 
     def _count(self, entry: int, longest: bytes, found: int) -> KeyCount:
@@ -251,9 +238,7 @@ class NamingCounts:
             keys = entry_keys(index)
             written = self._rules.styles(entry.pattern.sample(), index)
             if keys and entry.is_named_here and written != ALL_STYLES:
-                count = KeyCount()
-                count.add_counted(keys, 0, 0, ())
-                yield Place(NO_PATTERN, self._namespace(_beginning(entry))[0]), written, count
+                yield Place(NO_PATTERN, self._namespace(_beginning(entry))[0]), written, KeyCount(keys)
 
 
 _NONE: Final = (b"", b"")

@@ -93,9 +93,8 @@ class _Entries:
 
     def count(self, index: int) -> KeyCount:
         """Return the keys of an entry, or under NO_PATTERN those of none."""
-        found = KeyCount()
-        keys, memory_keys = self._keys(index), self._keys(index, lambda layout: layout.has_memory)
-        found.add_counted(keys, memory_keys, self._counts.memory_bytes(index), ())
+        memory_keys = self._keys(index, lambda layout: layout.has_memory)
+        found = KeyCount(self._keys(index), memory_keys, self._counts.memory_bytes(index))
         found.merge(self._counts.shown(index))
         return found
 

@@ -1,38 +1,43 @@
-"""Counts rows of the key table by a registry, into the same counts as batches.
+"""Counts rows of the key table by a registry: by entry, by expectation that is broken, by what is found of names.
 
 Names of one shape (`rtui.table.name_shapes`) have one entry, one namespace and break the same rules, so each shape is
-matched and judged once, by one of its names; shapes are remembered. All else are sums by entry and by what is found.
-Names without a shape are counted as batches: those that are long or not in ASCII.
+matched and judged once, by one of its names; shapes are remembered. Names without a shape, which are long or not in
+ASCII, are matched and judged each by itself. All else are sums by entry and by what is found.
+
+Every expectation is a range of numbers: the time to live of a key that does not expire is -1, so `30m` is the range
+0 … 30 minutes, `none` is -1 … -1, and `none|24h` is -1 … 24 hours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, repeat
 from typing import Final
 
 import numpy as np
 import polars as pl
 
+from rtui.analysis.aggregate.key_count import KeyCount
 from rtui.analysis.aggregate.registered import CountedBreach, CountedEntries, Layout
 from rtui.analysis.aggregate.registry_counts import RegistryCounts
-from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.analysis.aggregate.sketch import Sketch
+from rtui.keyspace.text.quantities import Bounds
 from rtui.registry.expectations import NO_TTL, Breach, Ttl
 from rtui.registry.forms import IP, ULID
 from rtui.registry.matching import NO_PATTERN
 from rtui.registry.patterns import Literal, Part, Pattern
 from rtui.registry.registry import Registry
-from rtui.table.examples import Examples
+from rtui.table.examples import LONGEST_EXAMPLE, Examples
 from rtui.table.name_shapes import LiteralText, NameShapes
 from rtui.table.partial import Columns
 from rtui.table.schema import keys_of
 from rtui.table.segments import Hashes
+from rtui.table.spreads import size_buckets
 from rtui.table.sums import Chunk, Flags, Whole, whole
 
 MOST_SHAPES: Final = 65_536
 """Shapes that are remembered; when there are more, all are forgotten."""
-
-BatchesOf = Callable[[pl.DataFrame], Iterable[tuple[InspectedBatch, int]]]
 
 _LETTERS: Final = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -44,26 +49,26 @@ _BITS: Final = (8, 4, 2, 1)
 _LAYOUTS: Final = 16
 
 _ANY_TTL: Final = Ttl("", may_be_missing=True)
-_LONGEST_MS: Final = (1 << 63) - 1
+_LOWEST: Final = -(1 << 63)
+_HIGHEST: Final = (1 << 63) - 1
 
 
 class RegisteredRows:
     """Counts rows, which have a column `asked_ms`, all of them or of a sample."""
 
-    def __init__(self, counts: RegistryCounts, batches_of: BatchesOf) -> None:
-        """`batches_of` divides rows into batches."""
-        self._counts, self._batches_of = counts, batches_of
+    def __init__(self, counts: RegistryCounts) -> None:
+        self._counts = counts
         self._registry = counts.registry
-        self._shapes = None if counts.is_sample else shapes_of(self._registry)
-        entries = self._registry.entries
-        bounds = counts.entries.bounds()
-        self._sizes, self._lengths = (np.array([of_entry[at] for of_entry in bounds], np.int64) for at in (1, 2))
+        self._shapes = shapes_of(self._registry)
+        self._expected = [entry.expectations for entry in self._registry.entries]
+        self._sizes = np.array([*(_range(one.size) for one in self._expected), _range(None)], np.int64)
+        self._lengths = np.array([*(_range(one.length) for one in self._expected), _range(None)], np.int64)
         """The least and the most by entry, the last for keys without one; so are all others here."""
-        self._has_least_ttl = np.array(counts.entries.has_least_ttl)
-        ttls = [*(entry.expectations.ttl or _ANY_TTL for entry in entries), _ANY_TTL]
+        ttls = [*(one.ttl or _ANY_TTL for one in self._expected), _ANY_TTL]
+        self._has_least_ttl = np.array([ttl.low_ms is not None for ttl in ttls])
         self._may_last = np.array([ttl.may_be_missing for ttl in ttls])
         self._may_expire = np.array([ttl.may_expire for ttl in ttls])
-        self._most_ms = np.array([_LONGEST_MS if ttl.high_ms is None else ttl.high_ms for ttl in ttls], np.int64)
+        self._most_ms = np.array([_HIGHEST if ttl.high_ms is None else ttl.high_ms for ttl in ttls], np.int64)
         self._shown = Examples()
         self._broken = Examples()
         self._forget()
@@ -78,25 +83,28 @@ class RegisteredRows:
 
     def add(self, table: pl.DataFrame, checksums: Whole) -> None:
         """Count rows; `checksums` are the CRC32 of their keys."""
-        left = table
-        if self._shapes is not None:
-            have_one = self._shapes.have_one(table)
-            if have_one.any():
-                some = table if have_one.all() else table.filter(pl.Series(have_one))
-                self._add(some, checksums[have_one], self._shapes)
-            left = table.filter(pl.Series(~have_one))
-        if left.height:
-            for batch, _ in self._batches_of(left):
-                self._counts.add(batch)
+        have_one = np.zeros(table.height, bool) if self._shapes is None else self._shapes.have_one(table)
+        for some, shapes in ((have_one, self._shapes), (~have_one, None)):
+            if some.any():
+                rows = table if some.all() else table.filter(pl.Series(some))
+                self._add(rows, checksums[some], shapes)
 
-    def _add(self, table: pl.DataFrame, checksums: Whole, shapes: NameShapes) -> None:
-        entries, found = self._judged(table, shapes.of(table["name"]))
-        rows = _Rows(table, checksums)
-        self._counts.add_counted(self._entries(rows, entries))
-        self._counts.add_broken(self._breaches(rows, entries))
-        if self._counts.naming.is_wanted:
+    def _add(self, table: pl.DataFrame, checksums: Whole, shapes: NameShapes | None) -> None:
+        entries, found = self._judged_each(table) if shapes is None else self._judged(table, shapes.of(table["name"]))
+        rows, counts = _Rows(table, checksums, is_sample=self._counts.is_sample), self._counts
+        counts.entries.add(self._entries(rows, entries))
+        counts.entries.add_broken(self._breaches(rows, entries))
+        if counts.naming.is_wanted:
             groups = rows.groups(found, found > 0, self._named, len(self._names))
-            self._counts.add_names([(*self._names[number], *counted) for number, counted in groups])
+            counts.naming.add([(*self._names[number], counted) for number, counted in groups])
+
+    def _judged_each(self, table: pl.DataFrame) -> tuple[Whole, Whole]:
+        """Return the same as `_judged` of names that have no shape."""
+        if len(self._names) > MOST_SHAPES:
+            self._forget()
+        keys = keys_of(table)
+        entries = self._registry.matcher.match_page(keys)
+        return np.array(entries, np.int64), np.array([*self._numbered(keys, entries)], np.int64)
 
     def _judged(self, table: pl.DataFrame, shapes: Hashes) -> tuple[Whole, Whole]:
         """Return the entry of each row, and the number of what is found of its name."""
@@ -141,7 +149,12 @@ class RegisteredRows:
         expires = rows.has_ttl & (rows.left_ms >= 0) & self._has_least_ttl[entries]
         lives = Chunk(places[expires])
         longest = lives.greatest(rows.left_ms[expires])
-        shown = rows.groups(places, entries >= 0, self._shown, size)
+        is_shown = np.ones(len(places), bool) if self._counts.is_sample else (entries >= 0) | rows.are_long
+        shown = [(place - 1, count) for place, count in rows.groups(places, is_shown, self._shown, size)]
+        for entry, count in shown:
+            count.keys = count.memory_keys = count.memory_bytes = 0
+            if entry == NO_PATTERN:
+                count.examples = ()
         return CountedEntries(
             layouts,
             [(place - 1, whole(*one)) for place, one in zip(chunk.used.tolist(), sizes, strict=True)],
@@ -149,15 +162,15 @@ class RegisteredRows:
                 (place - 1, *one)
                 for place, *one in zip(lives.used.tolist(), lives.keys.tolist(), longest.tolist(), strict=True)
             ],
-            [(place - 1, examples) for place, (*_, examples) in shown],
+            shown,
         )
 
     def _breaches(self, rows: _Rows, entries: Whole) -> list[CountedBreach]:
         """Return the keys that break what is expected of them."""
         is_wrong = np.zeros(len(entries), bool)
         for key_type, of_type in rows.by_type():
-            wrong = [*self._counts.entries.wrong_entries(key_type)]
-            if wrong:
+            wrong = [at for at, one in enumerate(self._expected) if one.types and key_type not in one.types]
+            if wrong and key_type is not None:
                 is_wrong[of_type] = np.isin(entries[of_type], wrong)
         has_ttl, lasts, left_ms = rows.has_ttl, rows.left_ms == NO_TTL, rows.left_ms
         may_expire = self._may_expire[entries]
@@ -176,20 +189,23 @@ class RegisteredRows:
             stand = rows.is_sampled | (breach is not Breach.LENGTH)
             groups = (entries * len(broken) + at) * 2 + stand
             for group, counted in rows.groups(groups, some, self._broken, 2 * len(broken) * len(self._most_ms)):
-                found.append((group // 2 // len(broken), breach, bool(group % 2), *counted))
+                found.append((group // 2 // len(broken), breach, bool(group % 2), counted))
         return found
 
 
 class _Rows(Columns):
-    """Rows whose names have shapes."""
+    """Rows as arrays, with their keys."""
 
-    def __init__(self, table: pl.DataFrame, checksums: Whole) -> None:
+    def __init__(self, table: pl.DataFrame, checksums: Whole, *, is_sample: bool) -> None:
+        """`is_sample` if the spread of sizes is needed."""
         super().__init__(table, np.empty(0, np.int64))
         flags = np.stack((self.has_ttl, self.has_memory, self.has_length, self.is_sampled))
         self.layouts: Whole = np.array(_BITS) @ flags
         """By row, the bits of the facts that are known."""
-        self._keys = table["name"].cast(pl.Binary)
-        self._checksums = checksums
+        self._keys = table.select(pl.coalesce("raw", pl.col("name").cast(pl.Binary))).to_series()
+        self.are_long: Flags = (self._keys.bin.size() > LONGEST_EXAMPLE).to_numpy()
+        """By row, whether its name is too long to be an example."""
+        self._checksums, self._is_sample = checksums, is_sample
 
     def by_type(self) -> Iterator[tuple[bytes | None, Whole]]:
         """Yield each type and its rows."""
@@ -198,25 +214,51 @@ class _Rows(Columns):
             is_type = types.is_null() if name is None else (types == name).fill_null(value=False)
             yield None if name is None else name.encode(), np.flatnonzero(is_type.to_numpy())
 
-    def groups(
-        self, groups: Whole, some: Flags, shown: Examples, most: int
-    ) -> Iterator[tuple[int, tuple[int, int, int, list[bytes]]]]:
-        """Yield each group of some rows: its keys, those of known memory, their bytes, examples among all so far.
+    def groups(self, groups: Whole, some: Flags, shown: Examples, most: int) -> list[tuple[int, KeyCount]]:
+        """Return each group of some rows with its keys, of which examples are those among all so far.
 
         Groups are numbers below `most`; `shown` has the examples so far.
         """
         places = np.flatnonzero(some)
         if not len(places):
-            return
+            return []
         chunk, has_memory = Chunk(groups[places]), self.has_memory[places]
-        known = chunk.count(has_memory).tolist()
-        sizes = chunk.halves(self.memory[places][has_memory], has_memory).tolist()
+        known, memory = chunk.count(has_memory).tolist(), self.memory[places][has_memory]
+        sizes = chunk.halves(memory, has_memory).tolist()
         shown.add(chunk.groups, self._keys.gather(places), self._checksums[places], most)
         examples = shown.by_node()
-        for group, keys, memory_keys, halves in zip(
-            chunk.used.tolist(), chunk.keys.tolist(), known, sizes, strict=True
-        ):
-            yield group, (keys, memory_keys, whole(*halves), [key for _, key in examples.get(group, ())])
+        found = {
+            group: KeyCount(keys, memory_keys, whole(*halves))
+            for group, keys, memory_keys, halves in zip(
+                chunk.used.tolist(), chunk.keys.tolist(), known, sizes, strict=True
+            )
+        }
+        for group, count in found.items():
+            count.examples = examples.get(group, ())
+        long = places[self.are_long[places]]
+        for group, key in zip(groups[long].tolist(), self._keys.gather(long).to_list(), strict=True):
+            found[group].show([key])
+        if self._is_sample:
+            for group, spread in _sketches(chunk, memory, has_memory):
+                found[group].sizes = spread
+        return [*found.items()]
+
+
+def _sketches(chunk: Chunk, sizes: Whole, rows: Flags) -> Iterator[tuple[int, Sketch]]:
+    """Yield the spread of sizes of each group that has any."""
+    buckets: defaultdict[int, dict[int, int]] = defaultdict(dict)
+    for group, bucket, count in zip(*(one.tolist() for one in chunk.sparse(size_buckets(sizes), rows)), strict=True):
+        buckets[group][bucket] = count
+    figures = (chunk.halves(sizes, rows), chunk.greatest(-sizes, rows), chunk.greatest(sizes, rows))
+    for group, halves, least, most in zip(chunk.used.tolist(), *(one.tolist() for one in figures), strict=True):
+        if group in buckets:
+            yield group, Sketch.of(buckets[group], whole(*halves), -least, most)
+
+
+def _range(bounds: Bounds | None) -> tuple[int, int]:
+    if bounds is None:
+        return _LOWEST, _HIGHEST
+    return _LOWEST if bounds.low is None else bounds.low, _HIGHEST if bounds.high is None else bounds.high
 
 
 def _is_outside(values: Whole, bounds: Whole) -> Flags:

@@ -15,55 +15,15 @@ from collections.abc import Sequence
 from heapq import nlargest
 from itertools import accumulate
 from math import ceil
-from typing import Final, Protocol
+from typing import Final
 
 from rtui.table import buckets
 
 ERROR: Final = 0.01
 """How far a quantile may be off the true one, relative to it. Up to 99 all are exact."""
 
-CACHED_SIZES: Final = 1 << 15
-"""Sizes whose bucket is cached once looked up."""
-
-
 LOWS: Final = buckets.SIZE_LOWS
 MIDDLES: Final = buckets.SIZE_MIDDLES
-
-MOST_BUCKETS: Final = len(LOWS)
-"""How many buckets a sketch has at most."""
-
-
-class _BucketCache(dict[int, int]):
-    """Maps a size to the number of its bucket; equal numbers are one object, so that counters share them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._numbers = list(range(MOST_BUCKETS))
-
-    def __missing__(self, size: int) -> int:
-        if len(self) >= CACHED_SIZES:
-            self.clear()
-        bucket = self[size] = self._numbers[bisect_right(LOWS, size) - 1]
-        return bucket
-
-
-_bucket_of = _BucketCache().__getitem__
-
-
-class Sizes(Protocol):
-    """What can be read from a sketch."""
-
-    @property
-    def count(self) -> int: ...  # noqa: D102
-    @property
-    def sum(self) -> int: ...  # noqa: D102
-    @property
-    def max(self) -> int: ...  # noqa: D102
-    @property
-    def mean(self) -> float: ...  # noqa: D102
-    def quantiles(self, shares: Sequence[float]) -> list[int]: ...  # noqa: D102
-    def sum_of_squares(self) -> float: ...  # noqa: D102
-    def largest(self, most: int) -> list[float]: ...  # noqa: D102
 
 
 class Sketch:
@@ -88,18 +48,6 @@ class Sketch:
         made = cls()
         made._counts.update(counts)
         made._add_figures(made._counts.total(), total, smallest, largest)
-        return made
-
-    def add(self, sizes: Sequence[int]) -> None:
-        """Add sizes."""
-        if sizes:
-            self._counts.update(map(_bucket_of, sizes))
-            self._add_figures(len(sizes), sum(sizes), min(sizes), max(sizes))
-
-    def copy(self) -> Sketch:
-        """Return a sketch of the same sizes."""
-        made = Sketch()
-        made.merge(self)
         return made
 
     def merge(self, other: Sketch) -> None:
@@ -153,7 +101,3 @@ class Sketch:
             if len(found) == most:
                 break
         return found
-
-    def __len__(self) -> int:
-        """Return the number of buckets in use."""
-        return len(self._counts)

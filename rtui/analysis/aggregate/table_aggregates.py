@@ -1,30 +1,30 @@
 """Adds up what an inspection learns as rows of the key table, folded into a partial a chunk at a time, in a thread.
 
 What comes waits as it came. To fold it is to make a chunk of it, find the patterns of its keys and add it to the
-partial; that is done for whoever wants a summary, and for the pass from time to time, by one at a time. Keys that come
-batch by batch are ranked at once, those that come as rows when they are folded.
+partial; that is done for whoever wants a summary, and for the pass from time to time, by one at a time. Keys are ranked
+when they have been folded.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import polars as pl
+from msgspec import structs
 
-from rtui.analysis.aggregate.aggregates import NOT_ASKED_S, Aggregates, Counted, Lists, summed
-from rtui.analysis.aggregate.figures import SampledKeyspace
-from rtui.analysis.aggregate.from_table import TablePatterns, counted_patterns, encodings_of, lengths_of, slots_of
-from rtui.analysis.aggregate.lengths import Lengths
+from rtui.analysis.aggregate.aggregates import Biggest, Moment, NodeReports, summed
+from rtui.analysis.aggregate.figures import Counted, Figures, SampledKeyspace
+from rtui.analysis.aggregate.from_table import counted_patterns, encodings_of, lengths_of, slots_of
+from rtui.analysis.aggregate.presets import preset
 from rtui.analysis.aggregate.registered_rows import RegisteredRows
 from rtui.analysis.aggregate.registry_counts import RegistryCounts
-from rtui.analysis.aggregate.slot_counts import SlotCounts
-from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.analysis.columns import Asked
-from rtui.analysis.report.document import Scope, SlotsReport, Summary
+from rtui.analysis.report.document import KeyRecord, Node, Scope, SlotsReport, Summary
 from rtui.keyspace.slices import Slicer, Slices, Steps, elsewhere
 from rtui.keyspace.text.segments import Separators
 from rtui.keyspace.types import STRING
@@ -33,7 +33,7 @@ from rtui.table import slots
 from rtui.table.partial import Partial, Thresholds
 from rtui.table.patterns import Patterns
 from rtui.table.rows import KeptRows
-from rtui.table.schema import LATEST_MS, NEVER, SCHEMA, keys_of, names_of
+from rtui.table.schema import NEVER, SCHEMA, SLICE_ROWS, names_of
 from rtui.table.slots import Slots
 
 T = TypeVar("T")
@@ -41,17 +41,15 @@ T = TypeVar("T")
 CHUNK: Final = 100_000
 """Rows that are folded at once, about."""
 
-ROWS_AT_ONCE: Final = 4_096
-"""Rows whose columns are made of lists of Python at once: a millisecond or two, in which nothing else runs."""
 
-_FACTS: Final = ("expires_ms", "memory_bytes", "length", "idle_s", "frequency")
+MOST_SHOWN: Final = 4_096
+"""Nodes of a report, beside those for the rest."""
 
 
 class _Piece(NamedTuple):
-    """What waits to be folded: a batch or rows."""
+    """Rows that wait to be folded; `table` makes them."""
 
-    batch: InspectedBatch | None
-    table: Callable[[], pl.DataFrame] | None
+    table: Callable[[], pl.DataFrame]
     rows: int
     asked_ms: int
     is_unread: bool
@@ -65,18 +63,7 @@ class _Ranked(NamedTuple):
     over_sampled: Counter[str]
 
 
-class _Moment(NamedTuple):
-    """What the partial adds up to at one moment."""
-
-    patterns: TablePatterns
-    counted_keys: Counted
-    slots: SlotsReport
-    lengths: Lengths
-    encodings: dict[bytes, Counter[bytes]]
-    registered: RegistryCounts | None
-
-
-class TableAggregates(Aggregates):
+class TableAggregates:
     """What all keys of a pass add up to, in a partial of the key table."""
 
     def __init__(
@@ -85,20 +72,28 @@ class TableAggregates(Aggregates):
         *,
         scope: Scope,
         started_at_s: float,
-        node_budget: int = 4096,
+        node_budget: int = MOST_SHOWN,
         registry: Registry | None = None,
         is_sample: bool = False,
         rows: KeptRows | None = None,
     ) -> None:
-        """As `Aggregates`; all that is folded is kept in `rows` as well."""
-        super().__init__(
-            separators,
-            scope=scope,
-            started_at_s=started_at_s,
-            node_budget=node_budget,
-            registry=registry,
-            is_sample=is_sample,
-        )
+        """Count by the entries and naming rules of a registry as well; `is_sample` if its bytes are to be estimated.
+
+        All that is folded is kept in `rows`, too.
+        """
+        self.keys = 0
+        """Keys inspected, those that wait to be folded too."""
+        self.vanished_keys = 0
+        """Keys that were gone when they were asked."""
+        self.unread_keys = 0
+        """Keys of which only the name is known."""
+        self.revision = 0
+        """Grows with every change."""
+        self.counted = Counted()
+        """What the latest summary is of, the one that is being made if there is one."""
+        self.big = TopKeys(scope.top, preset(scope.preset))
+        self.registered = None if registry is None else RegistryCounts(registry, is_sample=is_sample)
+        self._columns, self._node_budget = scope.columns, node_budget
         self._waiting: deque[_Piece] = deque()
         self._notes: dict[bytes | None, str] = {}
         """By type, why the memory of keys is not known."""
@@ -115,35 +110,32 @@ class TableAggregates(Aggregates):
             is_string = key_type == STRING.name.decode()
             return Thresholds(limits.length, limits.memory_bytes, is_string, is_string and not samples_lengths)
 
-        patterns = Patterns(separators, scope.depth)
-        self.partial = Partial(patterns, origin_min=self._scale.origin_min, top=scope.top, thresholds=thresholds)
+        patterns, origin_min = Patterns(separators, scope.depth), int(started_at_s) // 60
+        self.partial = Partial(patterns, origin_min=origin_min, top=scope.top, thresholds=thresholds)
         """What was folded."""
-        self.slots = self._table_slots = _TableSlots()
-        counts = self.registered
-        self._registered_rows = None if counts is None else RegisteredRows(counts, batches_of)
-
-    @property
-    def summed_keys(self) -> int:
-        """Keys inspected that a summary counts: those that were folded."""
-        return self.partial.keys
+        self.slots = TableSlots()
+        self._registered_rows = None if self.registered is None else RegisteredRows(self.registered)
 
     @property
     def held(self) -> int:
         """How many keys wait to be folded."""
         return self._came - self._folded
 
-    def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
-        """Add keys that were asked at this moment, in seconds since the epoch."""
-        is_unread = asked_at_s == NOT_ASKED_S
-        self.keys += 0 if is_unread else len(batch.keys)
-        self.big.add(batch, asked_at_s)
-        self._wait(_Piece(batch, None, len(batch.keys), int(asked_at_s * 1000), is_unread))
-
     def add_rows(self, table: Callable[[], pl.DataFrame], rows: int, asked_at_s: float) -> None:
         """Add rows of the key table, which `table` makes, asked at this moment, in seconds since the epoch."""
         self._rank()
         self.keys += rows
-        self._wait(_Piece(None, table, rows, int(asked_at_s * 1000), is_unread=False))
+        self._wait(_Piece(table, rows, int(asked_at_s * 1000), is_unread=False))
+
+    def add_unread(self, keys: Sequence[bytes]) -> None:
+        """Add keys of which only the name, or its beginning, is known: to the patterns and the slots only."""
+        self.unread_keys += len(keys)
+        self._wait(_Piece(partial(named_rows, keys), len(keys), 0, is_unread=True))
+
+    def add_vanished(self, count: int) -> None:
+        """Count keys that were gone between the listing and the inspection."""
+        self.vanished_keys += count
+        self.revision += 1
 
     def add_note(self, key_type: bytes | None, note: str) -> None:
         """Learn why the memory of keys of a type is not known that come as rows."""
@@ -197,7 +189,7 @@ class TableAggregates(Aggregates):
         left = self._came - self._folded
         while left > 0 and self._waiting:
             left -= self._fold_chunk(min(CHUNK, left))
-            self._table_slots.found = self.partial.slots.copy()
+            self.slots.found = self.partial.slots.copy()
             yield
 
     def _fold_chunk(self, most: int) -> int:
@@ -208,22 +200,15 @@ class TableAggregates(Aggregates):
             pieces.append(self._waiting.popleft())
             rows += pieces[-1].rows
         self._folded += rows
-        for (is_unread, are_rows), some in groupby(pieces, lambda one: (one.is_unread, one.batch is None)):
-            parts = [*some]
-            if are_rows:
-                self._fold_rows([with_moment(one.table(), one.asked_ms) for one in parts if one.table is not None])
-            else:
-                batches = [(one.batch, one.asked_ms) for one in parts if one.batch is not None]
-                table = pl.concat(_tables_of(batches))
-                self.partial.add(table, is_unread=is_unread)
-                self._keep(table)
-                self._register(batch for batch, _ in batches)
+        for is_unread, some in groupby(pieces, lambda one: one.is_unread):
+            self._fold_rows([with_moment(one.table(), one.asked_ms) for one in some], is_unread=is_unread)
         return rows
 
-    def _fold_rows(self, tables: Sequence[pl.DataFrame]) -> None:
+    def _fold_rows(self, tables: Sequence[pl.DataFrame], *, is_unread: bool) -> None:
         table, over, sampled = pl.concat(tables), self.partial.over.copy(), self.partial.over_sampled.copy()
-        ranked = self.partial.add(table)
-        self._keep(table)
+        ranked = self.partial.add(table, is_unread=is_unread)
+        if self._rows is not None:
+            self._rows.append(table.select(SCHEMA.names()))
         now, now_sampled = self.partial.over, self.partial.over_sampled
         self._ranked.append(
             _Ranked(
@@ -235,46 +220,37 @@ class TableAggregates(Aggregates):
         if self._registered_rows is not None:
             self._registered_rows.add(table, self.partial.checksums)
 
-    def _keep(self, table: pl.DataFrame) -> None:
-        if self._rows is not None:
-            self._rows.append(table.select(SCHEMA.names()))
-
-    def _register(self, batches: Iterable[InspectedBatch]) -> None:
-        if self.registered is not None:
-            for batch in batches:
-                self.registered.add(batch)
-
     def _rank(self) -> None:
         """Hand to `big` what was folded."""
         while self._ranked:
             rows, over, sampled = self._ranked.popleft()
-            rows = rows.select(*SCHEMA.names(), "asked_ms").unique(["name", "raw"], keep="last")
-            for batch, asked_ms in batches_of(rows):
-                note = self._notes.get(batch.key_type, "") if batch.memory_bytes is None else ""
-                self.big.rank(replace(batch, note=note), asked_ms / 1000)
+            rows = rows.select("key", *SCHEMA.names(), "asked_ms").unique("key", keep="last")
+            self.big.rank(map(self._noted, records_of(rows)))
             for key_type, count in over.items():
                 self.big.count_over(key_type.encode(), count, sampled[key_type])
             self.big.settle()
 
+    def _noted(self, record: KeyRecord) -> KeyRecord:
+        note = self._notes.get(record.key_type, "") if record.memory_bytes is None else ""
+        return structs.replace(record, note=note) if note else record
+
     def summary(self, sample: SampledKeyspace | None = None) -> Steps[Summary]:
-        """Return the summary of all keys of one moment, as that of `Aggregates`."""
-        slicer = Slicer()
+        """Return the summary of all keys of one moment; `counted` is of the same.
+
+        With `sample` the keys are a random sample, and every figure is an estimate for the whole keyspace.
+        """
         moment = yield from self._alone(self._moment())
         self._rank()
-        big = self.big.report(), self.big.over, self.big.hottest()
-        encodings = {key_type: counts.copy() for key_type, counts in self._encodings.items()}
-        for key_type, counts in moment.encodings.items():
-            encodings.setdefault(key_type, Counter()).update(counts)
-        lists = Lists(encodings, moment.lengths, big, moment.slots, self._columns, moment.registered)
-        self.counted = moment.counted_keys
-        return (yield from elsewhere(summed(moment.patterns, lists, sample, slicer)))
+        biggest = Biggest(self.big.report(), self.big.over, self.big.hottest())
+        self.counted = moment.counted
+        return (yield from elsewhere(summed(moment, biggest, self._columns, sample, Slicer())))
 
-    def _moment(self) -> Slices[_Moment]:
+    def _moment(self) -> Slices[Moment]:
         """Fold all that waits, and return what it adds up to."""
         yield from self._fold()
         slicer, found = Slicer(), self.partial
-        return _Moment(
-            (yield from counted_patterns(found, self._scale, self._node_budget, slicer)),
+        return Moment(
+            (yield from counted_patterns(found, self._node_budget, slicer)),
             Counted(found.keys, found.unread, self.vanished_keys),
             slots_of(found.slots),
             lengths_of(found, self._columns),
@@ -283,11 +259,31 @@ class TableAggregates(Aggregates):
         )
 
 
-class _TableSlots(SlotCounts):
+class NameTree:
+    """The patterns of names of which nothing else is known."""
+
+    def __init__(self, separators: Separators) -> None:
+        self._found = Partial(Patterns(separators), origin_min=0, top=0)
+
+    def add(self, names: Sequence[bytes]) -> Slices[None]:
+        """Add names."""
+        if names:
+            self._found.add(named_rows(names), 0, is_unread=True)
+        yield
+
+    def root(self) -> Slices[Node]:
+        """Return the root of their tree, as in a report."""
+        slicer = Slicer()
+        patterns = yield from counted_patterns(self._found, MOST_SHOWN, slicer)
+        root = patterns.root
+        part = yield from NodeReports(Figures(root.keys), slicer).part(root, is_root=True)
+        return part.node
+
+
+class TableSlots:
     """The counts by hash slot of a partial, as it was when something was folded last."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.found = Slots()
 
     def report(self) -> SlotsReport:
@@ -305,73 +301,29 @@ def with_moment(table: pl.DataFrame, asked_ms: int) -> pl.DataFrame:
     return table.with_columns(pl.lit(asked_ms, pl.Int64).alias("asked_ms"))
 
 
-def _tables_of(batches: Sequence[tuple[InspectedBatch, int]]) -> Iterator[pl.DataFrame]:
-    """Yield the rows of batches, with the moment at which each was asked, some thousand at a time."""
-    waiting: list[tuple[InspectedBatch, int]] = []
-    rows = 0
-    for one in batches:
-        waiting.append(one)
-        rows += len(one[0].keys)
-        if rows >= ROWS_AT_ONCE:
-            yield _table_of(waiting, rows)
-            waiting, rows = [], 0
-    if waiting:
-        yield _table_of(waiting, rows)
+def named_rows(keys: Sequence[bytes]) -> pl.DataFrame:
+    """Return rows of which nothing but their names is known."""
+    parts = [names_of(keys[first : first + SLICE_ROWS]) for first in range(0, len(keys), SLICE_ROWS)]
+    nothing = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in ("name", "raw")]
+    return pl.concat([pl.DataFrame(one) for one in parts]).with_columns(nothing).select(SCHEMA.names())
 
 
-def _table_of(batches: Sequence[tuple[InspectedBatch, int]], rows: int) -> pl.DataFrame:
-    name, raw = names_of([key for batch, _ in batches for key in batch.keys])
-
-    def repeated(values: Iterable[T]) -> list[T]:
-        return [value for value, (batch, _) in zip(values, batches, strict=True) for _ in batch.keys]
-
-    def column(fact: Literal["memory_bytes", "lengths", "idle_s", "frequency"]) -> list[int | None]:
-        columns = ((getattr(batch, fact), len(batch.keys)) for batch, _ in batches)
-        return [value for values, size in columns for value in ((None,) * size if values is None else values)]
-
-    expires_ms = [
-        None if left is None else NEVER if left < 0 else min(left + asked_ms, LATEST_MS)
-        for batch, asked_ms in batches
-        for left in ((None,) * len(batch.keys) if batch.ttl_ms is None else batch.ttl_ms)
-    ]
-    types = repeated(None if batch.key_type is None else batch.key_type.decode() for batch, _ in batches)
-    nothing = [None] * rows
-    values = {
-        "name": name,
-        "raw": raw,
-        "type": types,
-        "encoding": nothing,
-        "node": nothing,
-        "expires_ms": expires_ms,
-        "memory_bytes": column("memory_bytes"),
-        "length": column("lengths"),
-        "idle_s": column("idle_s"),
-        "frequency": column("frequency"),
-        "database": nothing,
-        "slot": nothing,
-        "sampled": repeated(batch.is_sampled for batch, _ in batches),
-    }
-    moments = pl.Series("asked_ms", repeated(asked_ms for _, asked_ms in batches), dtype=pl.Int64)
-    return pl.DataFrame(values, SCHEMA).with_columns(moments)
+_RECORDED: Final = ("key", "type", "memory_bytes", "length", "expires_ms", "idle_s", "frequency", "asked_ms")
 
 
-def batches_of(table: pl.DataFrame) -> Iterator[tuple[InspectedBatch, int]]:
-    """Yield rows with a column `asked_ms` as batches of one type of which the same facts are known."""
-    known = [pl.col(fact).is_not_null().alias(f"has_{fact}") for fact in _FACTS]
-    sampled = pl.col("sampled").fill_null(value=True)
-    by = ["type", "sampled", "asked_ms", *(f"has_{fact}" for fact in _FACTS)]
-    for part in table.with_columns(sampled, *known).partition_by(by, maintain_order=True):
-        key_type, is_sampled, asked_ms, *_ = part.select(by).row(0)
-        expires, memory, lengths, idle, frequency = (
-            part[fact].to_list() if part[f"has_{fact}"][0] else None for fact in _FACTS
-        )
-        yield (
-            InspectedBatch(
-                None if key_type is None else key_type.encode(),
-                keys_of(part),
-                None if expires is None else [one if one == NEVER else max(0, one - asked_ms) for one in expires],
-                *(memory, idle, frequency, lengths),
-                is_sampled=is_sampled,
-            ),
-            asked_ms,
+def records_of(rows: pl.DataFrame) -> Iterator[KeyRecord]:
+    """Yield rows with the columns `key` and `asked_ms` as records."""
+    for key, key_type, memory_bytes, length, expires_ms, idle_s, frequency, asked_ms in rows.select(
+        _RECORDED
+    ).iter_rows():
+        left = expires_ms if expires_ms is None or expires_ms == NEVER else max(0, expires_ms - asked_ms)
+        yield KeyRecord(
+            key=key,
+            key_type=None if key_type is None else key_type.encode(),
+            memory_bytes=memory_bytes,
+            length=length,
+            ttl_ms=left,
+            idle_s=idle_s,
+            frequency=frequency,
+            asked_at_s=asked_ms / 1000,
         )

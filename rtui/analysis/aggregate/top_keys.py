@@ -1,24 +1,20 @@
 """The biggest and the hottest keys, at hardly any cost per key.
 
-A list of the 100 biggest keys needs to know only the value of its last entry, the *floor*. A batch is first compared as
-a whole: if its largest value is below the floor, none of its keys enters, and that is so for nearly all batches once
-the list is full. Otherwise its keys at or above the floor are added without ordering anything; when there are 200
-records, they are sorted once, the worse half is dropped, and the floor rises to the last one kept.
+A list of the 100 biggest keys needs to know only the value of its last entry, the *floor*: what is below it does not
+enter. Keys at or above the floor are added without ordering anything; when there are 200 records, they are sorted once,
+the worse half is dropped, and the floor rises to the last one kept.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from itertools import chain, repeat
-from operator import gt
+from collections.abc import Iterable
+from itertools import chain
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import structs
 
 from rtui.analysis.aggregate.presets import DEFAULT_PRESET, Preset, SizeLimits, preset
-from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import BigReport, KeyRecord
 from rtui.keyspace.types import STRING
 
@@ -57,11 +53,10 @@ class Ranking:
         self._name_bytes = 0
         """Bytes of the names of all records."""
         self._measure = measure
-        self._sign = -1 if least else 1
-        self._best: Callable[[Sequence[int]], int] = min if least else max
+        self._sign = 1 if least else -1
         self._records: dict[bytes, KeyRecord] = {}
         self._floor: tuple[int, bytes] | None = None
-        """The value and the key of the worst record once there are `top`, or of the best that did not fit."""
+        """The rank of the worst record once there are `top`, or of the best that did not fit."""
 
     def __len__(self) -> int:
         """Return how many records are kept."""
@@ -70,19 +65,16 @@ class Ranking:
     @property
     def floor(self) -> int | None:
         """What a value must reach at least to enter, as far as it is known by now; None where any value enters."""
-        return None if self._floor is None else self._floor[0]
+        return None if self._floor is None else self._sign * self._floor[0]
 
-    def add(self, keys: Sequence[bytes], values: Sequence[int], record_of: Callable[[int], KeyRecord]) -> None:
-        """Add what ranks among the first of a batch; `record_of(i)` makes the record of its i-th key.
-
-        A key that comes again replaces what is known of it, unless it has become too small for the list.
-        """
-        records = self._records
-        for index in self._entering(keys, values):
-            key = keys[index]
-            if key not in records:
-                self._name_bytes += len(key)
-            records[key] = record_of(index)
+    def add(self, record: KeyRecord) -> None:
+        """Add a key if it ranks among the first; one that comes again replaces what is known of it."""
+        records, key = self._records, record.key
+        if not self._top or (self._floor is not None and self._rank(record) > self._floor):
+            return
+        if key not in records:
+            self._name_bytes += len(key)
+        records[key] = record
         if len(records) >= 2 * self._top or self._name_bytes > 2 * self._max_bytes:
             self.settle()
 
@@ -92,34 +84,21 @@ class Ranking:
         kept = ranked[: self._fitting(ranked)]
         if ranked and (len(kept) == self._top or len(kept) < len(ranked)):
             last = ranked[min(len(kept), self._top - 1)]
-            self._floor = self._value(last), last.key
+            self._floor = self._rank(last)
         self._records = {record.key: record for record in kept}
         self._name_bytes = sum(map(len, self._records))
-
-    def _entering(self, keys: Sequence[bytes], values: Sequence[int]) -> Sequence[int]:
-        """Return the indexes of what is no worse than the floor."""
-        if self._floor is None:
-            return range(len(keys)) if self._top else ()
-        floor, worst = self._floor
-        best = self._best(values)
-        if best == floor:
-            if min(keys) > worst:
-                return ()
-            return [i for i, value in enumerate(values) if value == floor and keys[i] <= worst]
-        if self._sign < 0:
-            return [i for i, value in enumerate(values) if value <= floor] if best < floor else ()
-        return [i for i, value in enumerate(values) if value >= floor] if best > floor else ()
 
     def records(self) -> tuple[KeyRecord, ...]:
         """Return what ranks first, best first."""
         ranked = self._ranked()
         return tuple(ranked[: self._fitting(ranked)])
 
-    def _value(self, record: KeyRecord) -> int:
-        return getattr(record, self._measure) or 0
+    def _rank(self, record: KeyRecord) -> tuple[int, bytes]:
+        """Return what records are ordered by, the best first."""
+        return self._sign * (getattr(record, self._measure) or 0), record.key
 
     def _ranked(self) -> list[KeyRecord]:
-        return sorted(self._records.values(), key=lambda one: (-self._sign * self._value(one), one.key))[: self._top]
+        return sorted(self._records.values(), key=self._rank)[: self._top]
 
     def _fitting(self, ranked: list[KeyRecord]) -> int:
         """Return how many of these records are listed."""
@@ -168,27 +147,17 @@ class TopKeys:
         self._by_frequency = Ranking(top, "frequency")
         self._by_idle = Ranking(top, "idle_s", least=True)
 
-    def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
-        """Add a batch that was asked at this moment, in seconds since the epoch."""
-        if not batch.keys:
-            return
-        self.rank(batch, asked_at_s)
-        if batch.key_type is not None:
-            self._judge(batch.key_type, batch)
-
-    def rank(self, batch: InspectedBatch, asked_at_s: float) -> None:
-        """Add what ranks among the first of a batch, at least one key, that is or will be counted otherwise."""
-        record_of = partial(batch.record, asked_at_s=asked_at_s)
-        if batch.memory_bytes is not None:
-            by_memory = self._by_memory.setdefault(batch.key_type, Ranking(self.top, "memory_bytes"))
-            by_memory.add(batch.keys, batch.memory_bytes, record_of)
-        if batch.lengths is not None:
-            by_length = self._by_length.setdefault(batch.key_type, Ranking(self.top, "length"))
-            by_length.add(batch.keys, batch.lengths, record_of)
-        if batch.frequency is not None:
-            self._by_frequency.add(batch.keys, batch.frequency, record_of)
-        elif batch.idle_s is not None:
-            self._by_idle.add(batch.keys, batch.idle_s, record_of)
+    def rank(self, records: Iterable[KeyRecord]) -> None:
+        """List keys as far as they rank among the first."""
+        for record in records:
+            if record.memory_bytes is not None:
+                self._by_memory.setdefault(record.key_type, Ranking(self.top, "memory_bytes")).add(record)
+            if record.length is not None:
+                self._by_length.setdefault(record.key_type, Ranking(self.top, "length")).add(record)
+            if record.frequency is not None:
+                self._by_frequency.add(record)
+            elif record.idle_s is not None:
+                self._by_idle.add(record)
 
     def settle(self) -> None:
         """Let nothing enter the lists any more that would not be listed."""
@@ -203,23 +172,6 @@ class TopKeys:
         """Count keys of a type above the limits, and those among them that stand for others."""
         self._over[key_type] += found
         self._over_sampled[key_type] += sampled
-
-    def _judge(self, key_type: bytes, batch: InspectedBatch) -> None:
-        """Count keys above the thresholds, as far as is known.
-
-        A string whose length is not asked at all is judged by its memory, one that is left out is not.
-        """
-        limits, memory, lengths = self._thresholds.limits(key_type), batch.memory_bytes, batch.lengths
-        if key_type == STRING.name and lengths is None and (batch.is_sampled or key_type not in self._left_out):
-            lengths = memory
-        by_length = _count_above(lengths, limits.length)
-        by_memory = _count_above(memory, limits.memory_bytes)
-        if by_length is None and by_memory is None:
-            return
-        found = (by_length or 0) + (by_memory or 0)
-        if by_length and by_memory and lengths is not None and memory is not None:
-            found = sum(map(limits.exceeded, memory, lengths))
-        self.count_over(key_type, found, found if batch.is_sampled else 0)
 
     def length_floor(self, key_type: bytes | None) -> int:
         """Return from which length on a key of a type would be listed, or be above the thresholds, as known by now."""
@@ -264,7 +216,7 @@ class TopKeys:
                 continue
             by_length = self._by_length.setdefault(key_type, Ranking(self.top, "length"))
             if by_length.find(key) is None:
-                by_length.add([key], [length], [record].__getitem__)
+                by_length.add(structs.replace(record, length=length))
                 limits = self._thresholds.limits(key_type)
                 if limits.exceeded(record.memory_bytes, length) and not limits.exceeded(record.memory_bytes, None):
                     self.count_over(key_type, 1, 0)
@@ -315,20 +267,14 @@ class TopKeys:
             known = latest.get(record.key)
             if known is None or known.asked_at_s <= record.asked_at_s:
                 latest[record.key] = record
-        ranking, records = Ranking(self.top, measure), list(latest.values())
-        ranking.add([one.key for one in records], [getattr(one, measure) or 0 for one in records], records.__getitem__)
+        ranking = Ranking(self.top, measure)
+        for record in latest.values():
+            ranking.add(record)
         return ranking.records()
 
     def hottest(self) -> tuple[KeyRecord, ...]:
         """Return the keys of the highest access counters, or else of the shortest idle times; hottest first."""
         return self._by_frequency.records() or self._by_idle.records()
-
-
-def _count_above(values: Sequence[int] | None, limit: int | None) -> int | None:
-    """Count the values above a limit; None where there is nothing to compare."""
-    if values is None or limit is None:
-        return None
-    return sum(map(gt, values, repeat(limit))) if max(values) > limit else 0
 
 
 def _in_order(types: Iterable[bytes | None]) -> list[bytes | None]:

@@ -1,7 +1,7 @@
 r"""Patterns of names as they are typed and shown: `shop:user:{id}:orders`.
 
 A pattern is a path of steps, each a segment and the separator behind it, as in the tree of patterns of an analysis
-(`rtui.analysis.aggregate.pattern_tree`): a key has the pattern `shop:user:{id}:orders` if its segments fold to these.
+(`rtui.table.patterns`): a key has the pattern `shop:user:{id}:orders` if its segments fold to these.
 
 * `{id}`, `{uuid}`, `{hash}`, `{date}`, `{ip}`, `{email}` stand for an identifier of that form, also within a hash tag:
   `{user:{id}}:cart`.

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Final
 
 from rtui.keyspace.text.identifiers import Wholes
 from rtui.keyspace.text.java_names import HEADER, MARK, java_text
 from rtui.keyspace.text.segments import Separators
+
+DEEPEST_LEVEL: Final = 32
+"""At most so many levels are told apart: nobody lays out more namespaces within each other."""
 
 
 class KeySegments:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from msgspec import structs
 
-from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.figures import SampledKeyspace
 from rtui.analysis.columns import Columns, columns_for
 from rtui.analysis.report.document import BigReport, Scope, SlotsReport
@@ -43,6 +42,7 @@ from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.supervised_tasks import failure_of, for_each
 
 if TYPE_CHECKING:  # it is imported with Polars
+    from rtui.analysis.aggregate.table_aggregates import TableAggregates
     from rtui.table.rows import KeptRows
 
 T = TypeVar("T")
@@ -194,7 +194,7 @@ class AnalysisPass:
         self.findings = self._new_findings()
         self.nodes.use(self.findings)
 
-    def _new_findings(self) -> Aggregates:
+    def _new_findings(self) -> TableAggregates:
         separators = Separators(self._options.separators)
         began_at_s, registry = time.time(), self._options.registry
         from rtui.analysis.aggregate.table_aggregates import TableAggregates  # noqa: PLC0415 - imports Polars

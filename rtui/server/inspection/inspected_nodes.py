@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.columns import Columns
 from rtui.analysis.report.document import KeySizes
 from rtui.keyspace.slots import each_slot, joined_ranges
@@ -25,6 +25,9 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.supervised_tasks import failure_of, for_each
 
+if TYPE_CHECKING:  # it is imported with Polars
+    from rtui.analysis.aggregate.table_aggregates import TableAggregates
+
 
 class InspectedNodes:
     """The nodes of one pass; `begin` before the rest. To a scan it is the cluster, `scan.node.Cluster`."""
@@ -32,7 +35,7 @@ class InspectedNodes:
     def __init__(
         self,
         deployment: Deployment,
-        findings: Aggregates,
+        findings: TableAggregates,
         new_pipeline: NewPipeline = InspectionPipeline,
     ) -> None:
         """All nodes add their keys to `findings`; `new_pipeline` makes what asks about the keys of one."""
@@ -110,7 +113,7 @@ class InspectedNodes:
         for node in self.all:
             node.plan.columns = columns
 
-    def use(self, findings: Aggregates) -> None:
+    def use(self, findings: TableAggregates) -> None:
         """Have all nodes add their keys to other findings from now on."""
         self._findings = findings
         for pipeline in self.pipelines:

@@ -4,7 +4,7 @@ A batch that was asked everything that the second stage asks takes one of these 
 
     a length is to be asked     it waits for the THIRD stage where `late_lengths` chooses it
     its memory is not bounded   it waits for a TIMED query, alone in its write, so that its time can be measured
-    neither                     it goes to `Aggregates.add`
+    neither                     it goes to `Findings.add`
 
 Only one TIMED query is under way at a time, with as many keys as have proved cheap. Once some have proved costly, no
 more are sent: keys that wait go on without their memory, and with a note that says why.
@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.analysis.aggregate.tally import Findings, InspectedBatch
 from rtui.keyspace.types import type_of
 from rtui.server import guard
 from rtui.server.guard.evidence import MemoryCost, MemoryUsagePolicy
@@ -36,7 +35,7 @@ class LastStages:
     def __init__(
         self,
         plan: InspectionPlan,
-        findings: Aggregates,
+        findings: Findings,
         *,
         clock: Callable[[], float],
         gone: Callable[[Sequence[bytes]], object],

@@ -1,15 +1,14 @@
 """The inspection of one node of a pass: what may be asked there, what is, and what the node counts itself.
 
 Nodes of one cluster may differ in version, rights and NO-TOUCH, so each has a plan and a pipeline of its own. What they
-find goes to one `Aggregates`: a tree of patterns for each node would take its memory as often as there are nodes, and
-could not be joined to the tree of one server with all keys, since which names are folded depends on all of them.
+find goes to one `TableAggregates`: a tree of patterns for each node would take its memory as often as there are nodes.
 """
 
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
-from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.analysis.facts import LfuSettings
 from rtui.analysis.report.document import BigReport, KeySizes
@@ -32,11 +31,14 @@ from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.identity import ServerIdentity
 
+if TYPE_CHECKING:  # it is imported with Polars
+    from rtui.analysis.aggregate.table_aggregates import TableAggregates
+
 
 class NodeInspection:
     """One node of one pass; `begin` it before the rest."""
 
-    def __init__(self, node: ServerNode, findings: Aggregates, new_pipeline: NewPipeline) -> None:
+    def __init__(self, node: ServerNode, findings: TableAggregates, new_pipeline: NewPipeline) -> None:
         connection = node.connection
         self.node = node
         self.connection = connection

@@ -12,7 +12,7 @@ One page of keys goes through it like this, a round trip after the other, while 
 4. The next write takes batches from `_typed` and makes a SECOND query of each: `MEMORY USAGE k1, HLEN k1, …`. Every
    n-th key of a type waits in `_encoded` instead, and is asked `OBJECT ENCODING k1` besides.
 5. With these replies, hundreds at once again, `memory_bytes` and `lengths` are filled, and the batch goes by way of
-   `last_stages` to `Aggregates.add`. What is kept is read at once when there is an error among the replies, and by
+   `last_stages` to `Findings.add`. What is kept is read at once when there is an error among the replies, and by
    `settle`.
 
 Where some facts are asked of a sample only, every eighth key is sampled in step 1, beginning with a random one of the
@@ -36,10 +36,9 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.analysis.aggregate.tally import Findings, InspectedBatch
 from rtui.server import guard
 from rtui.server.facts.answers import expected
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES
@@ -85,7 +84,7 @@ class InspectionPipeline:
     def __init__(
         self,
         plan: InspectionPlan,
-        findings: Aggregates,
+        findings: Findings,
         *,
         first_sampled: int | None = None,
         clock: Callable[[], float] = time.time,
@@ -118,7 +117,7 @@ class InspectionPipeline:
         """Keys that wait for the second stage, and are asked for their encoding then."""
         self._every_nth = EveryNth()
 
-    def add_to(self, findings: Aggregates) -> None:
+    def add_to(self, findings: Any) -> None:
         """Hand the results to other findings from now on."""
         self.findings = self.last_stages.findings = findings
 

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import structs
 
 from rtui import __version__
-from rtui.analysis.aggregate.aggregates import Counted
+from rtui.analysis.aggregate.figures import Counted
 from rtui.analysis.report.document import (
     ColumnReport,
     ColumnState,

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.analysis.aggregate.tally import Findings, InspectedBatch
 from rtui.keyspace.types import type_of
 from rtui.server import guard
 from rtui.server.facts.answers import expected
@@ -79,21 +78,19 @@ class Taken(NamedTuple):
 class TableInspection(InspectionPipeline):
     """Asks about every key that a scan lists, by the engine or in Python, and hands tables to its findings."""
 
-    def __init__(
-        self, plan: InspectionPlan, findings: Aggregates | TableFindings, *, node: str = "", **options: Any
-    ) -> None:
+    def __init__(self, plan: InspectionPlan, findings: TableFindings, *, node: str = "", **options: Any) -> None:
         """`node` is host and port of the primary that serves the keys, by default those of the lane's server.
 
         Other options are those of `InspectionPipeline`.
         """
-        self.tables = Tables(cast("TableFindings", findings), node)
-        super().__init__(plan, cast("Aggregates", self.tables), **options)  # its parts only hand keys on
+        self.tables = Tables(findings, node)
+        super().__init__(plan, cast("Findings", self.tables), **options)  # its parts only hand keys on
         self._clocked: Lane | None = None
         """The lane whose server's clock was compared with that of rtui."""
 
-    def add_to(self, findings: Aggregates | TableFindings) -> None:
+    def add_to(self, findings: TableFindings) -> None:
         """Hand the results to other findings from now on."""
-        self.tables.use(cast("TableFindings", findings))
+        self.tables.use(findings)
 
     @property
     def waiting(self) -> int:

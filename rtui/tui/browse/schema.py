@@ -2,7 +2,7 @@
 
 A report has a node for each key pattern (`analysis/report/document`), in a tree whose levels are segments of names:
 `user:`, below it `{id}:` for 50,000 different ones, below that `orders`. A `Level` is such a node as a row. Where there
-is no analysis the report is one of names alone (`analysis/aggregate/name_patterns`), so both look the same here.
+is no analysis the report is one of names alone (`server/browsing/name_patterns`), so both look the same here.
 
 A report replaces the one before while an analysis or a scan goes on. Levels of the same path are the same for the user:
 what is open stays open, and once the user has been there rows keep their places, with new ones behind them.
@@ -17,7 +17,6 @@ from heapq import heapify, heappop, heappush
 from operator import itemgetter
 from typing import Final, TypeAlias
 
-from rtui.analysis.aggregate.pattern_tree import DEEPEST_LEVEL
 from rtui.analysis.humanize import Mark
 from rtui.analysis.namespace_figures import Known, NamespaceFigures
 from rtui.analysis.query.behind import Behind, keys_of, within_report
@@ -26,7 +25,7 @@ from rtui.analysis.report.namespaces import Place, ReportedNamespaces
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.rows.ordering import BY_NAME, Sort
 from rtui.keyspace.text.java_names import swapped
-from rtui.keyspace.text.key_segments import KeySegments
+from rtui.keyspace.text.key_segments import DEEPEST_LEVEL, KeySegments
 from rtui.keyspace.text.natural import natural
 from rtui.tui.browse.tree_figures import FIGURE_OF
 

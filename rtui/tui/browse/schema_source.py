@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from rtui.analysis import humanize as fmt
-from rtui.analysis.aggregate.name_patterns import NamePatterns
 from rtui.analysis.humanize import Mark
 from rtui.analysis.namespace_figures import Known
 from rtui.analysis.report.document import CoverageKind, NodeKind, Report
@@ -23,7 +22,10 @@ from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.slices import Steps
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
+from rtui.server.analysis.table_import import import_counting
+from rtui.server.browsing.name_patterns import NamePatterns
 from rtui.server.browsing.status import BrowsingStatus
+from rtui.server.wire.errors import RtuiError
 from rtui.tui.browse.columns import ANALYSED_COLUMNS, RowLayout, TreeColumn, lay_out_row
 from rtui.tui.browse.schema import Level, Schema
 from rtui.tui.browse.tree_lines import (
@@ -128,11 +130,19 @@ T = TypeVar("T")
 class SchemaSource:
     """Chooses the report of a schema and makes it where there is none."""
 
-    def __init__(self, run: Callable[[Work], Worker[None]], on_change: Callable[[], object]) -> None:
-        """`run` starts a worker, which ends the one before; `on_change` is called when names have been walked over."""
+    def __init__(
+        self,
+        run: Callable[[Work], Worker[None]],
+        on_change: Callable[[], object],
+        on_failure: Callable[[SafeText], object],
+    ) -> None:
+        """`run` starts a worker, which ends the one before; `on_change` is called when names have been walked over.
+
+        `on_failure` is called with the reason where that can't be done.
+        """
         self.schema: Schema | None = None
         """The schema; None before the first names have been walked over."""
-        self._run, self._on_change = run, on_change
+        self._run, self._on_change, self._on_failure = run, on_change, on_failure
         self._worker: Worker[None] | None = None
         self._names: NamePatterns | None = None
         """The latest walk, or the one that is under way."""
@@ -170,6 +180,11 @@ class SchemaSource:
             work = self._names
 
             async def walk() -> None:
+                try:
+                    await asyncio.to_thread(import_counting)
+                except RtuiError as error:
+                    self._on_failure(error.happened)
+                    return
                 report = await _driven(work.work())
                 if work is self._names:
                     self.schema = Schema(report, is_of_names=True)

@@ -291,7 +291,7 @@ class TreeSchema:
 
         rows, view = self._names.rows, self.view
         if self._source is None:
-            self._source = SchemaSource(self._run, self.follow)
+            self._source = SchemaSource(self._run, self.follow, self._say_why_not)
         if view.model is None:
             view.model = SchemaRows(rows.sort_order, is_reversed=rows.is_reversed)
         self.is_shown = True
@@ -300,6 +300,9 @@ class TreeSchema:
         self._wanted = wanted
         self.follow()
         view.report_cursor()
+
+    def _say_why_not(self, reason: SafeText) -> None:
+        self.view.notify(reason, title="No schema", severity="warning", markup=False)
 
     def hide(self) -> None:
         """Show it no more, and read no names for it."""

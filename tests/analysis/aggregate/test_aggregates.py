@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 from random import Random
 
@@ -10,18 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.figures import SampledKeyspace
-from rtui.analysis.aggregate.pattern_counts import PatternCounts
-from rtui.analysis.aggregate.pattern_tree import KEYS_BETWEEN_COARSENING, MOST_CHILDREN, MOST_EXPIRY_BINS
+from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import Node, NodeKind, Scope, Summary
-from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
+from rtui.table.pattern_nodes import MOST_CHILDREN
 from tests.analysis.aggregate.naive import by_path, check, nodes, records
 from tests.examples import examples
+from tests.table.drawn_rows import add_batch
 
 STARTED_S = 1_790_000_000.0
 
@@ -57,21 +57,21 @@ def a_batch(draw: st.DrawFn) -> tuple[InspectedBatch, float]:
 BATCHES = st.lists(a_batch(), min_size=1, max_size=6)
 
 
-def fresh(scope: Scope | None = None, node_budget: int = 4096) -> Aggregates:
-    """Aggregates of nothing yet."""
+def fresh(scope: Scope | None = None, node_budget: int = 4096) -> TableAggregates:
+    """TableAggregates of nothing yet."""
     scope = scope or Scope()
-    return Aggregates(Separators(scope.separators), scope=scope, started_at_s=STARTED_S, node_budget=node_budget)
+    return TableAggregates(Separators(scope.separators), scope=scope, started_at_s=STARTED_S, node_budget=node_budget)
 
 
-def aggregates_of(batches: Batches, scope: Scope | None = None, node_budget: int = 4096) -> Aggregates:
-    """Aggregates of these batches."""
+def aggregates_of(batches: Batches, scope: Scope | None = None, node_budget: int = 4096) -> TableAggregates:
+    """TableAggregates of these batches."""
     aggregates = fresh(scope, node_budget)
     for batch, asked_at_s in batches:
-        aggregates.add(batch, asked_at_s)
+        add_batch(aggregates, batch, asked_at_s)
     return aggregates
 
 
-def summary_of(aggregates: Aggregates, sample: SampledKeyspace | None = None) -> Summary:
+def summary_of(aggregates: TableAggregates, sample: SampledKeyspace | None = None) -> Summary:
     """The summary, all slices at once."""
     return finish(aggregates.summary(sample))
 
@@ -191,35 +191,20 @@ def test_hostile_names_take_no_room() -> None:
     assert len(paths) < 100
 
 
-def test_a_summary_is_of_one_moment() -> None:
-    aggregates = aggregates_of([batch_of([b"a:%d:b%d" % (number, number % 100) for number in range(5_000)])])
-    slices, added = aggregates.summary(), 0
-    with pytest.raises(StopIteration) as end:
-        while True:
-            next(slices)
-            aggregates.add(*batch_of([b"b:1"]))
-            added += 1
-    assert end.value.value.root.stats.keys == aggregates.counted.keys == 5_000
-    assert summary_of(aggregates).root.stats.keys == aggregates.keys == 5_000 + added
-
-
-def test_unread_keys_are_counted_and_nothing_else_is_known_of_them() -> None:
-    aggregates = aggregates_of([batch_of([b"a:1"])])
-    aggregates.add_unread([b"a:" + b"x" * 100_000])
-    stats = summary_of(aggregates).root.stats
-    assert (stats.keys, stats.memory_known_keys, stats.memory_bytes) == (2, 1, 100)
-    assert (aggregates.keys, aggregates.unread_keys) == (1, 1)
-
-
 def test_encodings_are_estimates_unless_every_key_was_asked() -> None:
-    aggregates = aggregates_of([batch_of([b"a:%d" % number for number in range(100)])])
-    aggregates.add_encodings(b"string", [b"int"] * 30 + [b"raw"] * 10)
+    aggregates = aggregates_of([batch_of([b"a:%d" % number for number in range(60)])])
+    for first, encoding, many in ((60, b"int", 30), (90, b"raw", 10)):
+        batch, asked_at_s = batch_of([b"a:%d" % number for number in range(first, first + many)])
+        add_batch(aggregates, replace(batch, encodings=[encoding] * many), asked_at_s)
     integers, raw = summary_of(aggregates).encodings
     assert isinstance(integers.share, Estimate)
     assert isinstance(integers.keys, Estimate)
     assert 75 in integers.keys
     assert integers.share.low < 0.75 < integers.share.high
-    aggregates.add_encodings(b"string", [b"int"] * 60)
+    aggregates = fresh()
+    for first, encoding, many in ((0, b"int", 90), (90, b"raw", 10)):
+        batch, asked_at_s = batch_of([b"a:%d" % number for number in range(first, first + many)])
+        add_batch(aggregates, replace(batch, encodings=[encoding] * many), asked_at_s)
     integers, raw = summary_of(aggregates).encodings
     assert (integers.keys, integers.share, raw.keys) == (90, 0.9, 10)
 
@@ -230,8 +215,10 @@ def test_a_sample_gives_estimates_that_hold_the_truth() -> None:
     population += [(b"cart:%d" % number, 100 + number % 900) for number in range(10_000)]
     drawn = random.sample(population, 4_000)
     aggregates = fresh()
-    aggregates.add(
-        InspectedBatch(b"string", [key for key, _ in drawn], [-1] * 4_000, [size for _, size in drawn]), STARTED_S
+    add_batch(
+        aggregates,
+        InspectedBatch(b"string", [key for key, _ in drawn], [-1] * 4_000, [size for _, size in drawn]),
+        STARTED_S,
     )
     root = summary_of(aggregates, SampledKeyspace(len(population))).root
     carts = next(child for child in root.children if child.name == b"cart").stats
@@ -264,7 +251,7 @@ def test_coming_expiries_of_a_sample_are_estimates_that_hold_the_truth() -> None
         b"string", [key for key, _, _ in drawn], [ttl for _, ttl, _ in drawn], [s for _, _, s in drawn]
     )
     aggregates = fresh()
-    aggregates.add(batch, STARTED_S)
+    add_batch(aggregates, batch, STARTED_S)
     whole_bytes = sum(size for _, _, size in population)
     expiry = summary_of(aggregates, SampledKeyspace(len(population), round(1.05 * whole_bytes))).expiry
     (cliff,) = expiry.cliffs
@@ -305,24 +292,3 @@ def test_nothing_adds_up_to_nothing() -> None:
     assert (summary.root.stats.keys, summary.root.children, summary.types) == (0, (), ())
     assert summary.root.stats.memory_bytes is None
     assert summary_of(fresh(), SampledKeyspace(0)).root.stats.keys == 0
-
-
-@pytest.mark.slow
-def test_expiries_of_thousands_of_patterns_stay_within_their_bound() -> None:
-    random, patterns = Random(3), 4_000
-    aggregates = fresh(node_budget=20_000)
-    for first in range(0, 160_000, 1_000):
-        drawn = [random.randrange(patterns) for _ in range(1_000)]
-        keys = [
-            b"%c:%c:%c:%d" % (97 + n // 250, 97 + n // 10 % 25, 97 + n % 10, first + i) for i, n in enumerate(drawn)
-        ]
-        lives = [random.randrange(31_536_000_000) for _ in keys]
-        aggregates.add(InspectedBatch(b"string", keys, lives, [100] * len(keys)), STARTED_S)
-    everything = summary_of(aggregates).expiry.timelines[0].bins
-    assert isinstance(aggregates.patterns, PatternCounts)
-    tallies = [one for node in aggregates.patterns.tree.root.walk() for one in node.tallies.values()]
-    sets = [one.ttl.expiries for one in tallies if one.ttl and one.ttl.expiries]
-    assert len(sets) == patterns
-    assert sum(map(len, sets)) <= MOST_EXPIRY_BINS + KEYS_BETWEEN_COARSENING
-    assert sum(plain(one.keys) for one in everything) == 160_000
-    assert sum(plain(one.memory_bytes or 0) for one in everything) == 16_000_000

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from rtui.analysis.aggregate.cliffs import FALSE_ALARMS, find_cliffs
-from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
 from rtui.analysis.report.members import Cliff
+from tests.table.binned import binned
 
 ORIGIN = 29_833_333
 HOUR, DAY = 60, 1440
@@ -59,8 +59,7 @@ EVEN: dict[str, Spread] = {
 
 
 def found_in(minutes: list[float], path: tuple[bytes, ...] = (b"a",)) -> list[Cliff]:
-    bins = ExpiryBins(ExpiryScale(ORIGIN))
-    bins.add([ORIGIN + int(minute) for minute in minutes], None)
+    bins = binned([ORIGIN + int(minute) for minute in minutes], origin_min=ORIGIN)
     return find_cliffs(bins, path=path, label="a")
 
 
@@ -143,17 +142,14 @@ def test_the_start_of_a_keyspace_of_mixed_lives_is_no_cliff() -> None:
 
 
 def test_shares_are_of_all_keys_and_bytes_of_those_that_expire() -> None:
-    bins = ExpiryBins(ExpiryScale(ORIGIN))
-    bins.add([ORIGIN + 100] * 300, [7] * 300)
+    bins = binned([ORIGIN + 100] * 300, [7] * 300, origin_min=ORIGIN)
     (cliff,) = find_cliffs(bins, keys=1_200, label="x")
     assert (cliff.keys, cliff.share, cliff.memory_bytes, cliff.label) == (300, 0.25, 2_100, "x")
 
 
 @pytest.mark.parametrize("total", [15_001, 10**9])
 def test_what_hardly_matters_to_a_namespace_is_no_cliff(total: int) -> None:
-    bins = ExpiryBins(ExpiryScale(ORIGIN))
-    bins.add([ORIGIN + 100] * 300, None)
-    assert not find_cliffs(bins, keys=total)
+    assert not find_cliffs(binned([ORIGIN + 100] * 300, origin_min=ORIGIN), keys=total)
 
 
 def test_a_handful_of_keys_and_none_are_no_cliff() -> None:
@@ -164,9 +160,7 @@ def test_a_handful_of_keys_and_none_are_no_cliff() -> None:
 
 def test_coarse_bins_tell_cliffs_more_loosely() -> None:
     rng = random.Random(4)
-    bins = ExpiryBins(ExpiryScale(ORIGIN))
-    bins.add([ORIGIN + rng.randrange(DAY) for _ in range(3_000)] + [ORIGIN + 611] * 1_500, None)
-    for _ in range(3):
-        bins.coarsen()
-        (cliff,) = find_cliffs(bins)
+    minutes = [ORIGIN + rng.randrange(DAY) for _ in range(3_000)] + [ORIGIN + 611] * 1_500
+    for coarser in (1, 2, 3):
+        (cliff,) = find_cliffs(binned(minutes, origin_min=ORIGIN, coarser=coarser))
         assert cliff.start_s <= (ORIGIN + 611) * 60 < cliff.end_s

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.query.behind import keys_of
@@ -26,6 +26,7 @@ from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
 from tests.examples import examples
 from tests.grammar import WORDS, Grammar
+from tests.table.drawn_rows import add_batch
 
 Weighed = tuple[bytes, int]
 """A key and its bytes."""
@@ -35,11 +36,11 @@ def report_of(keys: Iterable[Weighed], *, separators: Sequence[bytes] = (b":",),
     """An exact report of these keys, seen in this order."""
     keys = list(keys)
     scope = Scope(separators=tuple(separators))
-    found = Aggregates(Separators(separators), scope=scope, started_at_s=0.0)
+    found = TableAggregates(Separators(separators), scope=scope, started_at_s=0.0)
     for first in range(0, len(keys), batch):
         some = keys[first : first + batch]
         names = [key for key, _ in some]
-        found.add(InspectedBatch(b"string", names, [-1] * len(some), [size for _, size in some]), 1.0)
+        add_batch(found, InspectedBatch(b"string", names, [-1] * len(some), [size for _, size in some]), 1.0)
     head = Head(1.0, ServerReport("test"), scope, Coverage(CoverageKind.EXACT, len(keys), fraction=1.0))
     return Report(head, finish(found.summary()))
 
@@ -202,10 +203,12 @@ def test_tags_that_differ_in_a_number_fold_where_they_are_many() -> None:
 
 def test_the_version_that_all_keys_begin_with_is_shown_as_it_is() -> None:
     names = [b":1:product:%d" % number for number in range(200)]
-    found = Aggregates(Separators(), scope=Scope(), started_at_s=0.0)
-    found.add(InspectedBatch(b"string", names, [3_600_000] * 200, [60] * 200), 1.0)
-    found.add(
-        InspectedBatch(b"string", [b":1:cart:%d" % number for number in range(50)], [60_000] * 50, [60] * 50), 1.0
+    found = TableAggregates(Separators(), scope=Scope(), started_at_s=0.0)
+    add_batch(found, InspectedBatch(b"string", names, [3_600_000] * 200, [60] * 200), 1.0)
+    add_batch(
+        found,
+        InspectedBatch(b"string", [b":1:cart:%d" % number for number in range(50)], [60_000] * 50, [60] * 50),
+        1.0,
     )
     summary = finish(found.summary())
     empty = summary.root.children[0]
@@ -341,14 +344,15 @@ def test_each_pattern_as_a_query_finds_its_keys(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [b"flat_%d", b"%x", b"n%d:a", b"a:%d-%d", b"x:%x:y", b"%d_k%d:%x"])
 def test_memory_does_not_grow_with_names(form: bytes) -> None:
-    found = Aggregates(Separators((b":",)), scope=Scope(), started_at_s=0.0)
-    for first in range(0, 30_000, 500):
+    found = TableAggregates(Separators((b":",)), scope=Scope(), started_at_s=0.0)
+    for first in range(0, 30_000, 2_500):
         if first == 20_000:
             gc.collect()
             tracemalloc.start()
-        numbers = [number * 2_654_435_761 % 2**32 for number in range(first, first + 500)]
+        numbers = [number * 2_654_435_761 % 2**32 for number in range(first, first + 2_500)]
         keys = [form % ((number,) * form.count(b"%")) for number in numbers]
-        found.add(InspectedBatch(b"string", keys, [-1] * 500, [60] * 500), 1.0)
+        add_batch(found, InspectedBatch(b"string", keys, [-1] * 2_500, [60] * 2_500), 1.0)
+        finish(found.add_held())
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert size < 3 << 20
@@ -357,13 +361,14 @@ def test_memory_does_not_grow_with_names(form: bytes) -> None:
 
 @pytest.mark.slow
 def test_memory_of_thousands_of_patterns_is_bounded() -> None:
-    found = Aggregates(Separators((b":",)), scope=Scope(), started_at_s=0.0)
+    found = TableAggregates(Separators((b":",)), scope=Scope(), started_at_s=0.0)
     keys = [key for key, _ in names_of(7, 20_000, 5_000)]
     gc.collect()
     tracemalloc.start()
-    for first in range(0, len(keys), 500):
-        some = keys[first : first + 500]
-        found.add(InspectedBatch(b"string", some, [-1] * len(some), [60] * len(some)), 1.0)
+    for first in range(0, len(keys), 2_500):
+        some = keys[first : first + 2_500]
+        add_batch(found, InspectedBatch(b"string", some, [-1] * len(some), [60] * len(some)), 1.0)
+        finish(found.add_held())
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert size < 24 << 20

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
 from random import Random
@@ -12,12 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.pattern_tree import MOST_CHILDREN
+from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import Node, NodeKind, Scope, Summary
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
+from tests.table.drawn_rows import add_batch
 
 Keys = Sequence[tuple[bytes, int]]
 """Keys and their bytes."""
@@ -25,11 +23,13 @@ Keys = Sequence[tuple[bytes, int]]
 
 def summary_of(keys: Keys, *, budget: int = 4096, batch: int = 100, live: bool = False) -> Summary:
     """The last summary of these keys, seen in this order; `live` makes others on the way."""
-    found = Aggregates(Separators((b":",)), scope=Scope(), started_at_s=0.0, node_budget=budget)
+    found = TableAggregates(Separators((b":",)), scope=Scope(), started_at_s=0.0, node_budget=budget)
     for first in range(0, len(keys), batch):
         some = keys[first : first + batch]
-        found.add(
-            InspectedBatch(b"string", [key for key, _ in some], [-1] * len(some), [size for _, size in some]), 1.0
+        add_batch(
+            found,
+            InspectedBatch(b"string", [key for key, _ in some], [-1] * len(some), [size for _, size in some]),
+            1.0,
         )
         if live and first // batch % 20 == 0:
             now = finish(found.summary())
@@ -154,25 +154,3 @@ def test_a_large_keyspace_in_the_order_of_a_scan_loses_nothing_of_what_is_heavy(
     found = names(summary_of(shuffled(keys, 5), live=True).root)
     assert found.pop(b"user{n}") + found.pop(b"{id}") == 60_000
     assert found == {b"blob": 1, **{b"name%d" % name: 800 for name in range(12)}}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", [b"k%x", b"u%x:a", b"n:%x:a:%x"])
-def test_memory_does_not_grow_with_names(form: bytes) -> None:
-    """Ten thousand names more on one level or two take the room of some hundred."""
-    found = Aggregates(Separators((b":",)), scope=Scope(), started_at_s=0.0)
-    for first in range(0, 20_000, 500):
-        if first == 10_000:
-            gc.collect()
-            tracemalloc.start()
-        numbers = [number * 2_654_435_761 % 2**32 | 0xA << 32 for number in range(first, first + 500)]
-        keys = [form % ((number,) * form.count(b"%")) for number in numbers]
-        found.add(InspectedBatch(b"string", keys, [-1] * 500, [60] * 500), 1.0)
-    size, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert size < 4 << 20
-    summary = finish(found.summary())
-    assert summary.root.stats.keys == 20_000
-    for *_, node in summary.root.walk():
-        assert len(node.children) <= 2 * MOST_CHILDREN + 6
-        assert node.kind is not NodeKind.OTHER

@@ -15,7 +15,7 @@ from rtui.analysis.aggregate.key_count import KeyCount
 from rtui.analysis.aggregate.naming_counts import NamingCounts
 from rtui.analysis.aggregate.registered_rows import RegisteredRows, shapes_of
 from rtui.analysis.aggregate.registry_counts import RegistryCounts
-from rtui.analysis.aggregate.table_aggregates import batches_of, with_moment
+from rtui.analysis.aggregate.table_aggregates import with_moment
 from rtui.registry.expectations import Expectations, read_length, read_size, read_ttl
 from rtui.registry.forms import DATE, EMAIL, ENUM, HASH, HEX, INT, IP, ULID, WORD, Values
 from rtui.registry.matching import Matcher
@@ -224,8 +224,10 @@ ROWS = st.fixed_dictionaries(
 )
 
 
-@given(st.integers(0, 1 << 32), st.lists(ROWS, min_size=1, max_size=20), st.integers(1, 3))
-def test_rows_are_counted_as_batches_are(seed: int, facts: list[dict[str, object]], chunks: int) -> None:
+@given(st.integers(0, 1 << 32), st.lists(ROWS, min_size=1, max_size=20), st.integers(1, 3), st.booleans())
+def test_rows_are_counted_as_names_that_have_no_shape_are(
+    seed: int, facts: list[dict[str, object]], chunks: int, is_sample: bool
+) -> None:
     grammar = Grammar(seed, 30)
     rng = grammar.rng
     found = [read_pattern(text, {}, (b":",)) for text in ("{a}:{b}", "{a}:{int}", "{a}:{b}:{c}", "{word}-{int}")]
@@ -233,14 +235,19 @@ def test_rows_are_counted_as_batches_are(seed: int, facts: list[dict[str, object
     names = [rng.choice(grammar.patterns).name(rng) for _ in range(60)]
     keys = [*dict.fromkeys([*names, b"\xff:7", "é:7".encode(), b"x" * 300 + b":1", b""])]
     rows = [{"key": key, **facts[at % len(facts)]} for at, key in enumerate(keys)]
-    by_rows, by_batches = RegistryCounts(registry), RegistryCounts(registry)
-    counting = RegisteredRows(by_rows, batches_of)
+    by_shape, one_by_one = (RegistryCounts(registry, is_sample=is_sample) for _ in range(2))
+    counting, without = RegisteredRows(by_shape), RegisteredRows(one_by_one)
+    without._shapes = None
     for at in range(chunks):
-        table = with_moment(table_of(rows[at::chunks]), 5_000)
-        counting.add(table, np.array([crc32(key) for key in keys_of_table(table)], np.int64))
-        for batch, _ in batches_of(table):
-            by_batches.add(batch)
-    assert _said(by_rows) == _said(by_batches)
+        add(counting, rows[at::chunks])
+        for row in rows[at::chunks]:
+            add(without, [row])
+    assert _said(by_shape) == _said(one_by_one)
+
+
+def add(counting: RegisteredRows, rows: list[dict[str, object]]) -> None:
+    table = with_moment(table_of(rows), 5_000)
+    counting.add(table, np.array([crc32(key) for key in keys_of_table(table)], np.int64))
 
 
 def _said(counts: RegistryCounts) -> object:
@@ -249,13 +256,14 @@ def _said(counts: RegistryCounts) -> object:
         entries._layouts,
         *(entries._memory, entries._expiring, entries._longest_ms),
         *({place: _keys_of(one) for place, one in some.items()} for some in (entries._broken, naming._counts)),
-        {index: _keys_of(one) for index, one in entries._shown.items() if one.examples or one.long_names},
+        {index: _keys_of(one) for index, one in entries._shown.items() if one.examples or one.long_names or one.sizes},
         naming._second,
     )
 
 
 def _keys_of(count: KeyCount) -> tuple[object, ...]:
-    return count.keys, count.memory_keys, count.memory_bytes, [*count.examples], count.long_names
+    sizes = count.sizes and (count.sizes.count, count.sizes.sum, count.sizes.min, count.sizes.max, count.sizes._counts)
+    return count.keys, count.memory_keys, count.memory_bytes, [*count.examples], count.long_names, sizes
 
 
 @pytest.mark.parametrize(

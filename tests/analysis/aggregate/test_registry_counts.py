@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from rtui.analysis.aggregate import naming_counts
-from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.figures import SampledKeyspace
+from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.columns import ALL_COLUMNS, SAMPLED_COLUMNS
 from rtui.analysis.estimates import Estimate, as_estimate
@@ -22,6 +22,7 @@ from rtui.registry.expectations import NO_TTL, Found, breaches_of
 from rtui.registry.load import read_registry
 from rtui.registry.naming import rule_ids
 from rtui.registry.registry import Registry
+from tests.table.drawn_rows import add_batch
 
 STARTED_S = 1_790_000_000.0
 
@@ -87,14 +88,14 @@ def batches_of(rng: Random, count: int = 1_500, *, names: Sequence[bytes] = NAME
     return found
 
 
-def counted(batches: Sequence[InspectedBatch], registry: Registry = REGISTRY) -> Aggregates:
-    made = Aggregates(Separators(), scope=Scope(columns=ALL_COLUMNS), started_at_s=STARTED_S, registry=registry)
+def counted(batches: Sequence[InspectedBatch], registry: Registry = REGISTRY) -> TableAggregates:
+    made = TableAggregates(Separators(), scope=Scope(columns=ALL_COLUMNS), started_at_s=STARTED_S, registry=registry)
     for batch in batches:
-        made.add(batch, STARTED_S)
+        add_batch(made, batch, STARTED_S)
     return made
 
 
-def parts_of(aggregates: Aggregates, sample: SampledKeyspace | None = None) -> tuple[RegistryReport, NamingReport]:
+def parts_of(aggregates: TableAggregates, sample: SampledKeyspace | None = None) -> tuple[RegistryReport, NamingReport]:
     summary: Summary = finish(aggregates.summary(sample))
     assert summary.registry is not None
     assert summary.naming is not None
@@ -222,10 +223,12 @@ def test_a_fact_that_is_known_of_some_keys_says_of_how_many() -> None:
 
 def test_lengths_of_some_keys_are_an_estimate_that_knows_of_all_that_were_seen() -> None:
     keys = [b"shop:session:%d" % at for at in range(800)]
-    made = Aggregates(Separators(), scope=Scope(columns=SAMPLED_COLUMNS), started_at_s=STARTED_S, registry=REGISTRY)
-    made.add(InspectedBatch(b"hash", keys[:100], lengths=[50] * 30 + [5] * 70), STARTED_S)
-    made.add(InspectedBatch(b"hash", keys[100:110], lengths=[99] * 10, is_sampled=False), STARTED_S)
-    made.add(InspectedBatch(b"hash", keys[110:], is_sampled=False), STARTED_S)
+    made = TableAggregates(
+        Separators(), scope=Scope(columns=SAMPLED_COLUMNS), started_at_s=STARTED_S, registry=REGISTRY
+    )
+    add_batch(made, InspectedBatch(b"hash", keys[:100], lengths=[50] * 30 + [5] * 70), STARTED_S)
+    add_batch(made, InspectedBatch(b"hash", keys[100:110], lengths=[99] * 10, is_sampled=False), STARTED_S)
+    add_batch(made, InspectedBatch(b"hash", keys[110:], is_sampled=False), STARTED_S)
     found = expectation(parts_of(made)[0], "shop:session:{id}", "length-out-of-range")
     assert isinstance(found.keys, Estimate)
     assert 40 <= found.keys.low < 240 < found.keys.high
@@ -234,8 +237,8 @@ def test_lengths_of_some_keys_are_an_estimate_that_knows_of_all_that_were_seen()
 
 def test_a_sample_gives_estimates() -> None:
     keys = [b"shop:session:%d" % at for at in range(300)] + [b"other:%d" % at for at in range(100)]
-    made = Aggregates(Separators(), scope=Scope(), started_at_s=STARTED_S, registry=REGISTRY, is_sample=True)
-    made.add(InspectedBatch(b"string", keys, ttl_ms=[NO_TTL] * 400, memory_bytes=[100] * 400), STARTED_S)
+    made = TableAggregates(Separators(), scope=Scope(), started_at_s=STARTED_S, registry=REGISTRY, is_sample=True)
+    add_batch(made, InspectedBatch(b"string", keys, ttl_ms=[NO_TTL] * 400, memory_bytes=[100] * 400), STARTED_S)
     report, naming = parts_of(made, SampledKeyspace(40_000, 40_000_000))
     assert isinstance(report.registered_share, Estimate)
     assert 0.75 in report.registered_share
@@ -347,35 +350,22 @@ def test_keys_of_a_library_are_not_judged_by_name() -> None:
 
 
 def test_without_a_registry_there_is_neither_part() -> None:
-    made = Aggregates(Separators(), scope=Scope(), started_at_s=STARTED_S)
-    made.add(InspectedBatch(b"string", [b"a b"]), STARTED_S)
+    made = TableAggregates(Separators(), scope=Scope(), started_at_s=STARTED_S)
+    add_batch(made, InspectedBatch(b"string", [b"a b"]), STARTED_S)
     summary = finish(made.summary())
     assert (summary.registry, summary.naming) == (None, None)
 
 
-@pytest.mark.parametrize("is_closed", [False, True])
-def test_a_copy_is_made_in_parts_and_is_of_one_moment(is_closed: bool) -> None:
+def test_a_copy_is_of_one_moment() -> None:
     batches = batches_of(Random(5), 300)
     made, again, whole = counted(batches[:3]), counted(batches[:3]), counted(batches)
     assert made.registered is not None
-    before, left = parts_of(made), batches[3:]
-    copying = made.registered.copy(Slicer(slice_s=0))
-    steps = 0
-    with pytest.raises(StopIteration) as end:
-        while True:
-            next(copying)
-            steps += 1
-            if left:
-                made.add(left.pop(), STARTED_S)
-            if is_closed and steps == 5:
-                copying.close()
-    if not is_closed:
-        again.registered = end.value.value
-        assert parts_of(again) == before
-    assert steps >= 5
-    for batch in left:
-        made.add(batch, STARTED_S)
+    before = parts_of(made)
+    again.registered = finish(made.registered.copy(Slicer(slice_s=0)))
+    for batch in batches[3:]:
+        add_batch(made, batch, STARTED_S)
     assert parts_of(made) == parts_of(whole)
+    assert parts_of(again) == before
 
 
 def groups_of(names: Sequence[bytes]) -> dict[bytes, int]:

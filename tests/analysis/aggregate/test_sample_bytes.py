@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.aggregate.figures import MOST_LARGE, SampleBytes, SizeSums, cap_of, largest_of, sums_of
-from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.estimates import Estimate
+from tests.analysis.aggregate.test_sketch import sketch_of
 
 some_sizes = st.lists(st.integers(0, 10**9), min_size=1, max_size=80)
 
@@ -78,8 +78,7 @@ def test_one_large_key_is_counted_as_itself() -> None:
 @given(st.lists(st.integers(50, 1_000), min_size=200, max_size=400), st.integers(10**6, 10**9))
 def test_a_large_key_leaves_the_spread_of_the_others_as_it_was(ordinary: list[int], large: int) -> None:
     """Sketches know sizes to one percent, and one percent of a large key is more than all others have."""
-    sketch = Sketch()
-    sketch.add([*ordinary, large])
+    sketch = sketch_of([*ordinary, large])
     bytes_of = SampleBytes(sums_of(sketch), sketch.count, 100_000, 10**12)
     whole = bytes_of.total(sums_of(sketch))
     assert whole.low < whole.value

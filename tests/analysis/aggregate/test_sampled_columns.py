@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable
 from random import Random
@@ -10,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.presets import preset
-from rtui.analysis.aggregate.tally import InspectedBatch, histogram
+from rtui.analysis.aggregate.presets import names, preset
+from rtui.analysis.aggregate.table_aggregates import TableAggregates
+from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.aggregate.top_keys import UNKNOWN_LENGTH, TopKeys
 from rtui.analysis.columns import ALL_COLUMNS, SAMPLED_COLUMNS, Columns
 from rtui.analysis.estimates import Estimate, as_estimate
@@ -20,6 +21,8 @@ from rtui.analysis.report.document import Scope, Stats, Summary
 from rtui.analysis.report.members import IDLE_EDGES_S
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
+from tests.analysis.aggregate.test_top_keys import rank
+from tests.table.drawn_rows import add_batch
 
 LAWS: dict[str, Callable[[Random], int]] = {
     "even": lambda rng: rng.randrange(100 * 86_400),
@@ -32,12 +35,12 @@ NAMES = [(f"n{number}", count) for number, count in enumerate((2_000, 400, 80, 4
 KEYSPACES = 12
 
 
-def summary_of(aggregates: Aggregates) -> Summary:
+def summary_of(aggregates: TableAggregates) -> Summary:
     return finish(aggregates.summary())
 
 
-def aggregates_for(columns: Columns, top: int = 100) -> Aggregates:
-    return Aggregates(Separators(), scope=Scope(columns=columns, top=top), started_at_s=1_790_000_000.0)
+def aggregates_for(columns: Columns, top: int = 100) -> TableAggregates:
+    return TableAggregates(Separators(), scope=Scope(columns=columns, top=top), started_at_s=1_790_000_000.0)
 
 
 def passed(rng: Random, values: dict[bytes, int]) -> Summary:
@@ -55,14 +58,15 @@ def passed(rng: Random, values: dict[bytes, int]) -> Summary:
                 b"hash", some, batch.ttl_ms, batch.memory_bytes, idle_s=facts, lengths=facts, is_sampled=True
             )
         if some:
-            aggregates.add(batch, 1_790_000_000.0)
+            add_batch(aggregates, batch, 1_790_000_000.0)
     return summary_of(aggregates)
 
 
 def held(stats: Stats, truth: list[int]) -> list[bool]:
     """Whether each bin of idle times holds the true number of keys."""
     assert stats.idle is not None
-    counts = histogram(truth, IDLE_EDGES_S)
+    binned = Counter(bisect_right(IDLE_EDGES_S, value) for value in truth)
+    counts = [binned[at] for at in range(len(IDLE_EDGES_S) + 1)]
     return [count in as_estimate(figure) for figure, count in zip(stats.idle, counts, strict=True)]
 
 
@@ -110,8 +114,8 @@ def test_facts_of_all_keys_stay_exact() -> None:
 def test_what_every_key_was_asked_is_exact() -> None:
     aggregates = aggregates_for(ALL_COLUMNS)
     keys = [b"a:%d" % number for number in range(100)]
-    aggregates.add(InspectedBatch(b"hash", keys[:40], idle_s=[5] * 40, lengths=[7] * 40), 1_790_000_000.0)
-    aggregates.add(InspectedBatch(b"hash", keys[40:]), 1_790_000_000.0)  # refused
+    add_batch(aggregates, InspectedBatch(b"hash", keys[:40], idle_s=[5] * 40, lengths=[7] * 40), 1_790_000_000.0)
+    add_batch(aggregates, InspectedBatch(b"hash", keys[40:]), 1_790_000_000.0)  # refused
     summary = summary_of(aggregates)
     assert summary.root.stats.idle is not None
     assert summary.root.stats.idle[0] == 40
@@ -121,12 +125,12 @@ def test_what_every_key_was_asked_is_exact() -> None:
 
 def test_lengths_of_all_keys_of_a_type_are_exact_however_they_came() -> None:
     aggregates = aggregates_for(SAMPLED_COLUMNS)
-    aggregates.add(InspectedBatch(b"list", [b"a"], lengths=[10]), 1_790_000_000.0)
-    aggregates.add(InspectedBatch(b"list", [b"b", b"c"], lengths=[20, 30], is_sampled=False), 1_790_000_000.0)
+    add_batch(aggregates, InspectedBatch(b"list", [b"a"], lengths=[10]), 1_790_000_000.0)
+    add_batch(aggregates, InspectedBatch(b"list", [b"b", b"c"], lengths=[20, 30], is_sampled=False), 1_790_000_000.0)
     length = summary_of(aggregates).types[0].length
     assert length is not None
     assert (length.mean, length.p50, length.max) == (20, 20, 30)
-    aggregates.add(InspectedBatch(b"list", [b"d"], is_sampled=False), 1_790_000_000.0)
+    add_batch(aggregates, InspectedBatch(b"list", [b"d"], is_sampled=False), 1_790_000_000.0)
     length = summary_of(aggregates).types[0].length
     assert length is not None
     assert isinstance(length.mean, Estimate)
@@ -152,7 +156,7 @@ def test_a_list_that_lacks_nothing_is_that_of_sorting_all(
         is_sampled = how == "sampled"
         memory = [length + 100 for length in lengths]
         asked = None if how == "left" else lengths
-        found.add(InspectedBatch(b"hash", keys, memory_bytes=memory, lengths=asked, is_sampled=is_sampled), 0.0)
+        rank(found, InspectedBatch(b"hash", keys, memory_bytes=memory, lengths=asked, is_sampled=is_sampled))
     report = found.report()
     true = sorted(((length, key) for key, (length, _) in keyspace.items()), key=lambda one: (-one[0], one[1]))[:top]
     listed = [(record.length, record.key) for record in report.by_type_length.get(b"hash", ())]
@@ -164,9 +168,9 @@ def test_a_list_that_lacks_nothing_is_that_of_sorting_all(
 
 def test_keys_learnt_at_the_end_enter_the_list_and_prove_it() -> None:
     found = TopKeys(2)
-    found.add(InspectedBatch(b"hash", [b"a", b"b", b"c"], memory_bytes=[10, 11, 12], lengths=[5, 6, 4]), 0.0)
+    rank(found, InspectedBatch(b"hash", [b"a", b"b", b"c"], memory_bytes=[10, 11, 12], lengths=[5, 6, 4]))
     found.leave_out(b"hash", 40)
-    found.add(InspectedBatch(b"hash", [b"d", b"e"], memory_bytes=[80, 60], is_sampled=False), 0.0)
+    rank(found, InspectedBatch(b"hash", [b"d", b"e"], memory_bytes=[80, 60], is_sampled=False))
     assert found.report().length_not_asked == {b"hash": 40}
     found.learn(b"d", length=9)
     found.learn(b"e", length=1)
@@ -178,7 +182,7 @@ def test_keys_learnt_at_the_end_enter_the_list_and_prove_it() -> None:
 
 def test_what_nobody_knows_may_be_longer() -> None:
     found = TopKeys(1)
-    found.add(InspectedBatch(b"list", [b"a"], lengths=[1_000]), 0.0)
+    rank(found, InspectedBatch(b"list", [b"a"], lengths=[1_000]))
     found.leave_out(b"list", UNKNOWN_LENGTH)
     assert found.report().length_not_asked == {b"list": None}
 
@@ -192,7 +196,7 @@ def test_counts_over_the_thresholds_are_exact_where_no_key_that_may_be_was_left_
         InspectedBatch(b"hash", others, memory_bytes=[200] * 13, is_sampled=False),
         InspectedBatch(b"hash", [b"d"], lengths=[limit + 9], is_sampled=False),
     ):
-        aggregates.add(batch, 1_790_000_000.0)
+        add_batch(aggregates, batch, 1_790_000_000.0)
     aggregates.big.leave_out(b"hash", limit)
     assert summary_of(aggregates).big.over == {b"hash": 2}
     aggregates.big.leave_out(b"hash", limit + 1)
@@ -203,12 +207,34 @@ def test_counts_over_the_thresholds_are_exact_where_no_key_that_may_be_was_left_
 
 
 def test_a_string_that_was_left_out_is_not_judged_by_its_memory() -> None:
-    limit = preset("rtui").string_bytes
+    limit, now_s = preset("rtui").string_bytes, 1_790_000_000.0
     aggregates = aggregates_for(SAMPLED_COLUMNS)
     aggregates.big.leave_out(b"string", limit + 100)
-    aggregates.add(InspectedBatch(b"string", [b"a"], memory_bytes=[limit + 100], lengths=[limit]), 1_790_000_000.0)
-    others = [b"b%d" % number for number in range(7)]
-    aggregates.add(InspectedBatch(b"string", others, memory_bytes=[limit + 100] * 7, is_sampled=False), 1_790_000_000.0)
+    add_batch(aggregates, InspectedBatch(b"string", [b"a"], memory_bytes=[limit + 100], lengths=[limit]), now_s)
+    others = InspectedBatch(
+        b"string", [b"b%d" % number for number in range(7)], memory_bytes=[limit + 100] * 7, is_sampled=False
+    )
+    add_batch(aggregates, others, now_s)
     over = summary_of(aggregates).big.over[b"string"]
     assert isinstance(over, Estimate)
     assert over.low == 0
+
+
+@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("without", ["nothing", "lengths", "memory"])
+def test_counts_over_the_thresholds_are_exact(name: str, without: str) -> None:
+    rng, thresholds = Random(5), preset(name)
+    found = TableAggregates(Separators(), scope=Scope(columns=ALL_COLUMNS, preset=name), started_at_s=0.0)
+    expected: Counter[bytes] = Counter()
+    for first in range(0, 2_400, 40):
+        kind = rng.choice((b"string", b"hash", b"set", b"made-up"))
+        keys = [b"%d" % number for number in range(first, first + 40)]
+        memory = None if without == "memory" else [int(rng.lognormvariate(11, 4)) for _ in keys]
+        lengths = None if without == "lengths" else [int(rng.lognormvariate(8, 4)) for _ in keys]
+        add_batch(found, InspectedBatch(kind, keys, memory_bytes=memory, lengths=lengths), 0.0)
+        for at in range(40):
+            is_big = thresholds.is_big(kind, memory[at] if memory else None, lengths[at] if lengths else None)
+            expected[kind] += is_big
+    over = summary_of(found).big.over
+    assert {kind: over.get(kind, 0) for kind in expected} == expected
+    assert expected.total() > 0

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.presets import names, preset
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.aggregate.top_keys import LIST_NAME_BYTES, Ranking, TopKeys, fitting
 from rtui.analysis.report.document import KeyRecord
@@ -46,10 +45,14 @@ def batches(keyspace: dict[bytes, Fact], size: int, *, idle: bool = False) -> li
     return found
 
 
+def rank(found: TopKeys, batch: InspectedBatch, asked_at_s: float = 0.0) -> None:
+    found.rank(batch.record(at, asked_at_s) for at in range(len(batch.keys)))
+
+
 def filled(top: int, delivered: Sequence[InspectedBatch]) -> TopKeys:
     found = TopKeys(top)
     for at, batch in enumerate(delivered):
-        found.add(batch, float(at))
+        rank(found, batch, float(at))
     return found
 
 
@@ -138,11 +141,10 @@ def test_unknown_sizes_are_in_no_list() -> None:
     assert not big.over
 
 
-def test_lists_of_no_length_are_empty_and_counts_go_on() -> None:
+def test_lists_of_no_length_are_empty() -> None:
     found = filled(0, [InspectedBatch(b"string", [b"a"], memory_bytes=[10**9], lengths=[10**9], idle_s=[1])])
     assert not found.report().by_memory
     assert not found.hottest()
-    assert found.report().over == {b"string": 1}
 
 
 def test_memory_stays_bounded_however_sizes_grow() -> None:
@@ -150,30 +152,9 @@ def test_memory_stays_bounded_however_sizes_grow() -> None:
     for at in range(200):
         keys = [b"%06d" % (at * 50 + i) for i in range(50)]
         sizes = list(range(at * 50, at * 50 + 50))
-        found.add(InspectedBatch(b"set", keys, memory_bytes=sizes, lengths=sizes, idle_s=sizes[::-1]), 0.0)
+        rank(found, InspectedBatch(b"set", keys, memory_bytes=sizes, lengths=sizes, idle_s=sizes[::-1]))
     assert max(map(len, found.rankings())) <= 70
     assert keys_of(found.report().by_memory)[0] == b"009999"
-
-
-@pytest.mark.parametrize("name", names())
-@pytest.mark.parametrize("without", ["nothing", "lengths", "memory"])
-def test_counts_over_the_thresholds_are_exact(name: str, without: str) -> None:
-    rng = random.Random(5)
-    thresholds = preset(name)
-    found = TopKeys(3, thresholds)
-    expected: dict[bytes, int] = {}
-    for _ in range(60):
-        kind = rng.choice((b"string", b"hash", b"set", b"made-up"))
-        keys = [b"%d" % i for i in range(40)]
-        memory = None if without == "memory" else [int(rng.lognormvariate(11, 4)) for _ in keys]
-        lengths = None if without == "lengths" else [int(rng.lognormvariate(8, 4)) for _ in keys]
-        found.add(InspectedBatch(kind, keys, memory_bytes=memory, lengths=lengths), 0.0)
-        for i in range(40):
-            big = thresholds.is_big(kind, memory[i] if memory else None, lengths[i] if lengths else None)
-            expected[kind] = expected.get(kind, 0) + big
-    over = found.report().over
-    assert {kind: over.get(kind, 0) for kind in expected} == expected
-    assert sum(expected.values()) > 0
 
 
 @given(st.dictionaries(st.binary(min_size=1, max_size=9), values), st.integers(1, 8), st.integers(1, 30), st.booleans())
@@ -182,8 +163,7 @@ def test_a_list_ends_where_the_names_have_no_more_room(
 ) -> None:
     found, sign = Ranking(top, "length", least=least, max_bytes=room), 1 if least else -1
     for key, value in keyspace.items():
-        batch = KeyRecord(key=key, key_type=b"hash", asked_at_s=0.0, length=value)
-        found.add([key], [value], [batch].__getitem__)
+        found.add(KeyRecord(key=key, key_type=b"hash", asked_at_s=0.0, length=value))
     wanted = sorted(keyspace, key=lambda key: (sign * keyspace[key], key))[:top]
     assert keys_of(found.records()) == wanted[: fitting(wanted, room)]
 
@@ -194,7 +174,7 @@ def test_long_names_do_not_fill_the_memory(size: int) -> None:
     try:
         found, peak = TopKeys(100), 0
         for n in range(200):
-            found.add(InspectedBatch(b"hash", [b"%0*d" % (size, n)], memory_bytes=[n], lengths=[-n], idle_s=[n]), 1.0)
+            rank(found, InspectedBatch(b"hash", [b"%0*d" % (size, n)], memory_bytes=[n], lengths=[-n], idle_s=[n]))
             peak = max(peak, tracemalloc.get_traced_memory()[0])
     finally:
         tracemalloc.stop()

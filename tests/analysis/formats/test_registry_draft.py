@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.formats.learnt_patterns import LearntPatterns, learnt_patterns
 from rtui.analysis.formats.registry_draft import patterns_table, write_patterns_json, write_registry
@@ -26,6 +26,7 @@ from rtui.registry.load import read_registry
 from rtui.registry.registry import Registry
 from tests.grammar import Grammar
 from tests.registry.test_sample_keyspaces import found_in
+from tests.table.drawn_rows import add_batch
 
 Keys = Mapping[bytes, Found]
 
@@ -33,7 +34,7 @@ Keys = Mapping[bytes, Found]
 def report_of(keys: Keys, separators: Sequence[bytes] = (b":",), budget: int = 4096) -> Report:
     """An exact report of these keys."""
     scope = Scope(separators=tuple(separators))
-    found = Aggregates(Separators(separators), scope=scope, started_at_s=0.0, node_budget=budget)
+    found = TableAggregates(Separators(separators), scope=scope, started_at_s=0.0, node_budget=budget)
     by_type = defaultdict[bytes, list[bytes]](list)
     for key, facts in keys.items():
         by_type[facts.type or b"string"].append(key)
@@ -41,7 +42,9 @@ def report_of(keys: Keys, separators: Sequence[bytes] = (b":",), budget: int = 4
         for start in range(0, len(names), 500):
             some = names[start : start + 500]
             ttl_ms = [NO_TTL if keys[one].ttl_ms is None else keys[one].ttl_ms or 0 for one in some]
-            found.add(InspectedBatch(key_type, some, ttl_ms, [keys[one].memory_bytes or 64 for one in some]), 1.0)
+            add_batch(
+                found, InspectedBatch(key_type, some, ttl_ms, [keys[one].memory_bytes or 64 for one in some]), 1.0
+            )
     head = Head(1.0, ServerReport("test:6379"), scope, Coverage(CoverageKind.EXACT, len(keys), fraction=1.0))
     return Report(head, finish(found.summary()))
 
@@ -203,9 +206,9 @@ def test_names_that_are_hard_to_write_are_as_they_were() -> None:
 
 def test_names_too_long_to_be_asked_about_get_no_pattern() -> None:
     scope = Scope(separators=(b":",))
-    found = Aggregates(Separators((b":",)), scope=scope, started_at_s=0.0)
-    found.add(InspectedBatch(b"string", [b"page:home"], [NO_TTL], [64]), 1.0)
-    found.add(InspectedBatch(None, [b"page:denied:10001"]), 1.0)
+    found = TableAggregates(Separators((b":",)), scope=scope, started_at_s=0.0)
+    add_batch(found, InspectedBatch(b"string", [b"page:home"], [NO_TTL], [64]), 1.0)
+    add_batch(found, InspectedBatch(None, [b"page:denied:10001"]), 1.0)
     found.add_unread([b"page:".ljust(100_000, b"n")])
     head = Head(1.0, ServerReport("test:6379"), scope, Coverage(CoverageKind.EXACT, 2, fraction=1.0, unread=1))
     learnt, _ = drafted(Report(head, finish(found.summary())))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.estimates import as_estimate
 from rtui.analysis.facts import NO_EXPIRY
@@ -29,6 +29,7 @@ from rtui.keyspace.text.quantities import Bounds
 from rtui.keyspace.text.segments import Separators
 from tests.grammar import Grammar
 from tests.made_report import made_report
+from tests.table.drawn_rows import add_batch
 
 NOW_S = 1_790_000_040.0
 """When all keys were asked: at the start of a minute."""
@@ -59,7 +60,7 @@ def keyspace(seed: int, keys: int) -> dict[bytes, Facts]:
 def summed(keys: dict[bytes, Facts], separators: Separators, budget: int) -> Summary:
     """The summary of a keyspace."""
     scope = Scope(separators=separators.values)
-    aggregates = Aggregates(separators, scope=scope, started_at_s=NOW_S, node_budget=budget)
+    aggregates = TableAggregates(separators, scope=scope, started_at_s=NOW_S, node_budget=budget)
     by_type = defaultdict[bytes, list[bytes]](list)
     for name, (key_type, _) in keys.items():
         by_type[key_type].append(name)
@@ -67,7 +68,7 @@ def summed(keys: dict[bytes, Facts], separators: Separators, budget: int) -> Sum
         for start in range(0, len(names), 500):
             some = names[start : start + 500]
             ttl_ms = [keys[name][1] for name in some]
-            aggregates.add(InspectedBatch(key_type, some, ttl_ms=ttl_ms, memory_bytes=[64] * len(some)), NOW_S)
+            add_batch(aggregates, InspectedBatch(key_type, some, ttl_ms=ttl_ms, memory_bytes=[64] * len(some)), NOW_S)
     return finish(aggregates.summary())
 
 

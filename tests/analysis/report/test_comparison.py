@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_EXPIRY
@@ -41,6 +41,7 @@ from tests.made_report import (
     partial_report,
     sampled_report,
 )
+from tests.table.drawn_rows import add_batch
 
 
 def report(*children: Node, kind: CoverageKind = CoverageKind.EXACT, sampled: int = 0) -> Report:
@@ -376,11 +377,11 @@ def keyspace(seed: int) -> list[bytes]:
 
 def inspected(keys: list[bytes], budget: int) -> Report:
     """An exact report of these keys, seen in this order."""
-    found = Aggregates(Separators((b":",)), scope=Scope(), started_at_s=0.0, node_budget=budget)
+    found = TableAggregates(Separators((b":",)), scope=Scope(), started_at_s=0.0, node_budget=budget)
     for first in range(0, len(keys), BATCH):
         some = keys[first : first + BATCH]
         ttl_ms = [NO_EXPIRY if len(key) % 2 else 5000 for key in some]
-        found.add(InspectedBatch(b"string", some, ttl_ms, [len(key) * 10 for key in some]), 1.0)
+        add_batch(found, InspectedBatch(b"string", some, ttl_ms, [len(key) * 10 for key in some]), 1.0)
     summary = finish(found.summary())
     made = made_report()
     coverage = Coverage(CoverageKind.EXACT, len(keys), 1.0, len(keys))

@@ -8,10 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.expiry_bins import ExpiryScale
-from rtui.analysis.aggregate.pattern_counts import PatternCounts
-from rtui.analysis.aggregate.pattern_tree import Limits
+from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark
@@ -21,6 +18,7 @@ from rtui.analysis.report.namespaces import Fit, ReportedNamespaces
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
+from tests.table.drawn_rows import add_batch
 
 SPLIT = Separators()
 SEGMENT = st.sampled_from([b"a", b"b", b"user", b"1", b"2", b"42", b"", b"{t}", b"deadbeef1", b"x" * 300])
@@ -35,15 +33,14 @@ def reported(
     keys: Sequence[bytes],
     kind: CoverageKind = CoverageKind.EXACT,
     *,
-    limits: Limits | None = None,
     separators: tuple[bytes, ...] = (b":",),
 ) -> ReportedNamespaces:
     """The report of these keys, of which those with an even size expire."""
     scope = Scope(separators)
-    found = Aggregates(Separators(separators), scope=scope, started_at_s=0.0)
-    found.patterns = PatternCounts(Separators(separators), ExpiryScale(0), limits=limits)
+    found = TableAggregates(Separators(separators), scope=scope, started_at_s=0.0)
     sizes = [size_of(key) for key in keys]
-    found.add(InspectedBatch(b"string", keys, [90_000 if size % 2 else -1 for size in sizes], sizes), 1.0)
+    lives = [90_000 if size % 2 else -1 for size in sizes]
+    add_batch(found, InspectedBatch(b"string", keys, lives, sizes), 1.0)
     coverage = Coverage(kind, len(keys), 1.0, len(keys))
     return ReportedNamespaces(Report(Head(1.0, ServerReport("a:1"), scope, coverage), finish(found.summary())))
 
@@ -98,13 +95,13 @@ def test_estimates_of_the_namespaces_of_one_pattern_add_up_to_the_pattern(keys: 
     assert abs(total - sum(size_of(key) for key in keys if b":" in key)) < 1
 
 
-MERGED = [b"user:n%s:x" % bytes([97 + n // 26, 97 + n % 26]) for n in range(60)] + [
+MERGED = [b"user:n%s:x" % bytes([97 + n // 26, 97 + n % 26]) for n in range(150)] + [
     b"user:bot:%d" % n for n in range(300)
 ]
 
 
 def test_a_name_that_others_were_merged_beside_is_a_lower_bound_unless_all_its_keys_were_counted() -> None:
-    found = reported(MERGED, limits=Limits(children=8, names=12))
+    found = reported(MERGED)
     place = found.find(list(SPLIT.segments(b"user:bot:"))[:-1])
     assert place is not None
     assert place.fit is Fit.PART
@@ -116,7 +113,7 @@ def test_a_name_that_others_were_merged_beside_is_a_lower_bound_unless_all_its_k
 
 
 def test_a_merged_name_is_estimated_by_the_mean_of_those_it_was_merged_with() -> None:
-    found = reported(MERGED, limits=Limits(children=8, names=12))
+    found = reported(MERGED)
     figures = figures_of(found, b"user:nab:", 1)
     assert figures.memory_bytes is not None
     assert figures.memory_bytes.mark is Mark.ABOUT
@@ -160,8 +157,8 @@ def test_figures_of_a_sample_are_estimates() -> None:
 
 def test_bytes_that_were_denied_are_unknown_not_nothing() -> None:
     scope = Scope()
-    found = Aggregates(SPLIT, scope=scope, started_at_s=0.0)
-    found.add(InspectedBatch(b"string", [b"a:1", b"a:2"], [-1, -1]), 1.0)
+    found = TableAggregates(SPLIT, scope=scope, started_at_s=0.0)
+    add_batch(found, InspectedBatch(b"string", [b"a:1", b"a:2"], [-1, -1]), 1.0)
     coverage = Coverage(CoverageKind.EXACT, 2, 1.0, 2)
     report = Report(Head(1.0, ServerReport("a:1"), scope, coverage), finish(found.summary()))
     figures = figures_of(ReportedNamespaces(report), b"a:", 2)

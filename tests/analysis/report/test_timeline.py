@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rtui.analysis.aggregate.cliffs import timeline_bins
-from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.members import ExpiryBin, Timeline
+from tests.table.binned import binned
 
 ORIGIN = 29_833_333
 
@@ -20,8 +20,7 @@ def whole_of(*bins: ExpiryBin) -> Timeline:
 
 
 def test_bins_are_told_in_seconds() -> None:
-    bins = ExpiryBins(ExpiryScale(ORIGIN))
-    bins.add([ORIGIN + 1, ORIGIN + 1, ORIGIN + 9], [10, 20, 30])
+    bins = binned([ORIGIN + 1, ORIGIN + 1, ORIGIN + 9], [10, 20, 30], origin_min=ORIGIN)
     assert timeline_bins(bins) == (
         ExpiryBin((ORIGIN + 1) * 60.0, 60.0, 2, 30),
         ExpiryBin((ORIGIN + 9) * 60.0, 60.0, 1, 30),
@@ -29,15 +28,12 @@ def test_bins_are_told_in_seconds() -> None:
 
 
 def test_unknown_memory_is_not_nothing() -> None:
-    bins = ExpiryBins(ExpiryScale(ORIGIN))
-    bins.add([ORIGIN + 1], None)
-    bins.add([ORIGIN + 9], [5])
+    bins = binned([ORIGIN + 1, ORIGIN + 9], [None, 5], origin_min=ORIGIN)
     assert [one.memory_bytes for one in timeline_bins(bins)] == [None, 5]
 
 
 def test_those_of_a_sample_become_estimates() -> None:
-    bins = ExpiryBins(ExpiryScale(ORIGIN))
-    bins.add([ORIGIN + 1], [7])
+    bins = binned([ORIGIN + 1], [7], origin_min=ORIGIN)
     found = timeline_bins(
         bins, keys=lambda one: Estimate(0, one.keys * 10, 50), memory_bytes=lambda one: one.memory_bytes * 10
     )

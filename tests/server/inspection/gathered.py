@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
+from msgspec import structs
 
-from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.table_aggregates import batches_of, with_moment
+from rtui.analysis.aggregate.presets import preset
+from rtui.analysis.aggregate.table_aggregates import records_of, with_moment
 from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.analysis.columns import EVERYTHING, Columns
-from rtui.analysis.report.document import Scope
-from rtui.keyspace.text.segments import Separators
+from rtui.analysis.report.document import KeyRecord, Scope
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.cursor import Dialect
@@ -23,17 +23,18 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from rtui.server.source.inspection import TableInspection
+from rtui.server.source.tables import TableFindings
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 
 SCOPE = Scope()
 
 
-class Gathered(Aggregates):
+class Gathered:
     """Everything by key; `at` runs something once when so many keys have come in."""
 
     def __init__(self, scope: Scope = SCOPE) -> None:
-        super().__init__(Separators(), scope=scope, started_at_s=0.0)
+        self.big = TopKeys(scope.top, preset(scope.preset))
         self.facts: dict[bytes, dict[str, Any]] = {}
         self.times: Counter[bytes] = Counter()
         self.encodings: Counter[tuple[bytes, bytes]] = Counter()
@@ -49,31 +50,32 @@ class Gathered(Aggregates):
     def add_rows(self, made: Callable[[], pl.DataFrame], rows: int, asked_at_s: float) -> None:
         table = made()
         assert table.height == rows
-        for batch, _ in batches_of(with_moment(table, round(asked_at_s * 1000))):
-            note = self.notes.get(batch.key_type, "") if batch.memory_bytes is None else ""
-            self.add(replace(batch, note=note, asked_at_s=asked_at_s), asked_at_s)
+        key = pl.coalesce("raw", pl.col("name").cast(pl.Binary)).alias("key")
+        for record in records_of(with_moment(table.with_columns(key), round(asked_at_s * 1000))):
+            note = self.notes.get(record.key_type, "") if record.memory_bytes is None else ""
+            self._add(structs.replace(record, note=note, asked_at_s=asked_at_s))
         for part in table.filter(pl.col("encoding").is_not_null()).partition_by("type", maintain_order=True):
             found = [encoding.encode() for encoding in part["encoding"].to_list()]
             self.add_encodings((part["type"][0] or "").encode(), found)
 
     def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
-        columns = {
-            "ttl": batch.ttl_ms,
-            "memory": batch.memory_bytes,
-            "idle": batch.idle_s,
-            "frequency": batch.frequency,
-            "length": batch.lengths,
-        }
-        for column in columns.values():
+        for column in (batch.ttl_ms, batch.memory_bytes, batch.idle_s, batch.frequency, batch.lengths):
             assert column is None or len(column) == len(batch.keys)
-        for index, key in enumerate(batch.keys):
-            self.times[key] += 1
-            self.facts[key] = {
-                "type": batch.key_type,
-                "note": batch.note,
-                **{name: None if column is None else column[index] for name, column in columns.items()},
-            }
-        self.big.add(batch, asked_at_s)
+        for index in range(len(batch.keys)):
+            self._add(batch.record(index, asked_at_s))
+
+    def _add(self, record: KeyRecord) -> None:
+        self.times[record.key] += 1
+        self.facts[record.key] = {
+            "type": record.key_type,
+            "note": record.note,
+            "ttl": record.ttl_ms,
+            "memory": record.memory_bytes,
+            "idle": record.idle_s,
+            "frequency": record.frequency,
+            "length": record.length,
+        }
+        self.big.rank([record])
         if self._act is not None and len(self.facts) >= self._at:
             act, self._act = self._act, None
             act()
@@ -94,7 +96,7 @@ class Gathered(Aggregates):
 
 async def inspecting(
     connection: Connection,
-    found: Aggregates,
+    found: TableFindings,
     *,
     pace: Pace = Pace.FULL,
     columns: Columns = EVERYTHING,

@@ -10,7 +10,6 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.name_patterns import NamePatterns
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.deciding import NameFilter
 from rtui.analysis.query.patterns import PatternMatcher, read_pattern
@@ -20,6 +19,7 @@ from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
+from rtui.server.browsing.name_patterns import NamePatterns
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.search.search import Stage
 from rtui.server.wire.target import parse_target
@@ -30,7 +30,7 @@ from rtui.tui.browse.schema import Level, Schema, SchemaRows
 from rtui.tui.browse.schema_source import lay_out_levels, level_line, schema_title
 from rtui.tui.find.screen import FindScreen
 from rtui.tui.kit.styled_text import line_width
-from tests.analysis.aggregate.test_name_patterns import NAMES, store_of
+from tests.server.browsing.test_name_patterns import NAMES, store_of
 from tests.servers import Server
 from tests.tui.analysed_session import report_of, with_report
 from tests.tui.browse.test_registry_lines import REGISTRY
