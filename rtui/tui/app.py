@@ -64,13 +64,13 @@ CONNECT_POLL_S: Final = 0.2
 """How often the state of a connection that is being made is shown."""
 
 LEFT_POLL_S: Final = 1.0
-"""How often it is looked whether an analysis that was left has ended."""
+"""How often analyses that were left are checked for their end."""
 
 SWITCH_S: Final = 0.0005
 """The interpreter's switch interval: how long the thread that reads the terminal waits while the loop is busy."""
 
 INPUT_EVENTS: Final = (events.Key, events.MouseDown, events.MouseScrollDown, events.MouseScrollUp)
-"""Events of which a user wants to see the effect at once; moving the mouse is none."""
+"""Events whose effect a user wants to see at once, unlike that of moving the mouse."""
 
 
 class RtuiApp(TerminalApp):

@@ -45,7 +45,7 @@ CARD_CELLS: Final = 76
 
 MIN_CARD_CELLS: Final = 24
 FRAME_CELLS: Final = 6
-"""What the card's border and padding take of its width."""
+"""Cells of the card's border and padding."""
 
 
 CONNECT_COMMANDS: Final = (
@@ -57,14 +57,14 @@ CONNECT_COMMANDS: Final = (
 
 
 TICK_S: Final = 1.0
-"""How often it is said how long connecting has taken."""
+"""How often the time that connecting has taken is shown."""
 
 SLOW_S: Final = 2.0
-"""It is said from then on."""
+"""The time is shown from then on."""
 
 
 def connecting_line(label: SafeText, waited_s: float) -> Line:
-    """Return what is being connected to, and for how long if that is long."""
+    """Return the name of the server, and for how long it has been connected to if that is long."""
     waited = f" · {humanize.duration(int(waited_s) * humanize.SECOND_MS)}" if waited_s >= SLOW_S else ""
     line: Line = (gap(1), Span(literal("Connecting to "), Role.MUTED), Span(label, Role.STRONG))
     return (*line, Span(SafeText(waited), Role.MUTED)) if waited else line
@@ -169,7 +169,7 @@ class ConnectScreen(CommandScreen[None]):
             self.card.set_content(lambda _width: [connecting_line(self._label, waited_s)])
 
     def show_error(self, error: RtuiError, *, is_final: bool) -> None:
-        """Show why connecting failed and what to try; unless `is_final`, it is retried by itself."""
+        """Show why connecting failed and a remedy; unless `is_final`, it is retried by itself."""
         self._failed = is_final
         self._since_s = None
 
@@ -193,7 +193,7 @@ class ConnectScreen(CommandScreen[None]):
 
     @on(PasswordInput.Submitted)
     def _password_typed(self, event: PasswordInput.Submitted) -> None:
-        """Try again with what was typed; nothing of it is kept on screen."""
+        """Try again with the typed password; nothing of it is kept on screen."""
         event.stop()
         typed, of_key = Secret(event.value), self.password_input.is_of_key
         self.password_input.value = ""
@@ -217,11 +217,11 @@ class ConnectScreen(CommandScreen[None]):
 
 
 MOST_NAME_CELLS: Final = 32
-"""A longer name of a server pushes what stands beside it to the right."""
+"""A longer name of a server pushes the text beside it to the right."""
 
 
 THIS_MACHINE: Final = Target()
-"""What is offered where nothing is known: the usual port of this machine."""
+"""The server that is offered where none is known: the usual port of this machine."""
 
 
 class KnownServer(NamedTuple):
@@ -337,7 +337,7 @@ class DatabasesScreen(AnswerScreen[int | None]):
 
 
 MOST_NAMED: Final = 3
-"""So many databases are named in a sentence, those with most keys."""
+"""Databases that are named in a sentence at most; the largest are named."""
 
 
 def databases_text(current: int, sizes: Mapping[int, int] | None) -> SafeText:

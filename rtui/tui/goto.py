@@ -38,7 +38,7 @@ from rtui.tui.kit.styled_text import ROLE_CLASSES, Line, Role, Span, cut, cut_mi
 
 
 class GotoKind(Enum):
-    """What an entry is; of entries that match equally well, those of the first kinds come first."""
+    """The kind of a destination; of equally good matches, the first kinds come first."""
 
     LIST = literal("list")
     PANEL = literal("panel")
@@ -69,18 +69,18 @@ NARROWING: Final = {
     "theme": (frozenset({GotoKind.THEME}), literal("themes: the colours of everything")),
     "cmd": (frozenset({GotoKind.COMMAND}), literal("commands of this screen")),
 }
-"""Words that narrow the list when a blank follows them: to which kinds, and what those are."""
+"""Words that narrow the list when a blank follows them: to which kinds, and a name for these."""
 
 
 class Wanted(NamedTuple):
-    """What was typed: the text to match, and the kinds to look among."""
+    """A typed line: the text to match, and the kinds to look among."""
 
     text: str
     kinds: frozenset[GotoKind]
 
 
 def wanted(typed: str) -> Wanted:
-    """Return what was typed as a text and kinds: `db 3` is the text `3` among databases."""
+    """Return a typed line as text and kinds: `db 3` is the text `3` among databases."""
     typed = typed.removeprefix(":")
     word, blank, rest = typed.partition(" ")
     if blank and word in NARROWING:
@@ -95,13 +95,13 @@ class Destination:
     kind: GotoKind
     text: SafeText
     name: bytes
-    """What is matched with what was typed."""
+    """The name that is matched with the typed text."""
     note: SafeText = field(default=literal(""), compare=False)
-    """What stands at the right: keys of a command, numbers of a database."""
+    """The text at the right: keys of a command, numbers of a database."""
     go: Callable[[], object] | None = field(default=None, compare=False)
     """Goes there, once the list is closed; may return an awaitable. None for an entry that fills the line instead."""
     fill: str = ""
-    """What the line is filled with."""
+    """The text that fills the line."""
 
 
 def list_entries(kinds: Iterable[GotoKind]) -> list[Destination]:
@@ -135,23 +135,23 @@ def ranked(found: Iterable[tuple[Match, Destination]]) -> list[Ranked]:
 
 
 MOST_SHOWN: Final = 60
-"""So many entries are listed."""
+"""Most entries that are listed."""
 
 MOST_TYPED: Final = 512
-"""Characters of what can be typed."""
+"""Most characters that can be typed."""
 
 NAME_LIMIT: Final = 200
 """Characters of a name that are shown at most."""
 
 NAME_CELLS: Final = 16
-"""Notes begin behind so many cells of names, or behind a longer name."""
+"""Cells of names before the notes, unless a name is longer."""
 
 NOTE_CELLS: Final = 12
 """A note that would get fewer cells is left out."""
 
 
 SHOW_S: Final = 0.15
-"""How often what was found so far is shown while names are searched."""
+"""How often the names found so far are shown while others are searched."""
 
 _OVER: Final = object()
 
@@ -208,7 +208,7 @@ class EntryList(RowsView):
 
 
 def entry_line(entry: Destination, width: int) -> Line:
-    """Return the line of an entry: what it is, its name, and its note where there is room."""
+    """Return the line of an entry: its kind, its name, and its note where there is room."""
     kind = (gap(1), Span(left(entry.kind.value, KIND_CELLS), Role.MUTED), gap(2))
     room = max(0, width - KIND_CELLS - 4)
     shorten = cut_middle if entry.kind in (GotoKind.KEY, GotoKind.NAMESPACE) else cut
@@ -269,7 +269,7 @@ class GotoScreen(ModalScreen[Destination | None], FocusScreen[Destination | None
     ]
 
     def __init__(self, entries: Sequence[Destination], loaded: Loaded | None, typed: str = "") -> None:
-        """`entries` are everything but names of keys; `loaded` is None where there are no keys."""
+        """`entries` are all destinations but names of keys; `loaded` is None without a keyspace."""
         super().__init__()
         self._entries = list(entries)
         self._loaded = loaded
@@ -286,7 +286,7 @@ class GotoScreen(ModalScreen[Destination | None], FocusScreen[Destination | None
         self._card = Vertical(self.line, self.list, id="goto-card")
         self._card.border_title = "Go to"
         self._hint = literal("")
-        """What stands below the list; setting the same again would paint the whole list again."""
+        """The text below the list; setting the same again would paint the whole list again."""
         self._search: Worker[None] | None = None
         self._is_entered = False
         """Whether Enter was pressed before the search was over."""
@@ -301,7 +301,7 @@ class GotoScreen(ModalScreen[Destination | None], FocusScreen[Destination | None
         yield self._card
 
     def on_mount(self) -> None:
-        """Show what there is."""
+        """Show all entries."""
         self.set_focus(self.line)
         self._find(self.line.value)
 

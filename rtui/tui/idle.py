@@ -24,19 +24,19 @@ from importlib import import_module
 from typing import Final
 
 YOUNG: Final = 2_000
-"""So many new containers are worth a look, which takes 1 to 2 ms; at 100,000 it would take 50 to 70 ms."""
+"""New containers that are worth a look, which takes 1 to 2 ms; at 100,000 it would take 50 to 70 ms."""
 
 OLDER: Final = 1
-"""After so many looks at new ones, those that were left by these are looked at again.
+"""Looks at new containers before what they have left is looked at again.
 
 With five, such a look took up to 35 ms of a busy processor; what is left by two looks is mostly there to stay.
 """
 
 ENOUGH: Final = 100
-"""After so many looks at older ones everything is worth a look, which may take a tenth of a second."""
+"""Looks at older containers before everything is looked at, which may take a tenth of a second."""
 
 IDLE_S: Final = 5.0
-"""Nobody waits for an answer who has pressed no key for so long."""
+"""Seconds without a key after which nobody waits for an answer."""
 
 THRESHOLDS: Final = (15_000, OLDER, 5_000)
 """When the interpreter collects by itself, and how rarely it looks at everything.

@@ -29,7 +29,7 @@ MOST_LEFT: Final = 4
 """Sessions that are kept at most: each holds a connection and the names of its keys."""
 
 Place = tuple[str, int, str | None, str | None, int]
-"""What tells a server and database from others: host, port, path of a socket, user, database."""
+"""The identity of a server and database: host, port, path of a socket, user, database."""
 
 
 def place_of(target: Target) -> Place:
@@ -105,7 +105,7 @@ class LeftSessions:
         return found
 
     def lost_by_leaving(self, session: BrowsingSession | None) -> SafeText | None:
-        """Return what is lost when rtui ends now, the shown session's analysis included; None for nothing."""
+        """Return the sentence on analyses that are lost if rtui ends now; None if none is."""
         lost = [] if session is None or session.lost_by_leaving is None else [session.lost_by_leaving]
         for one in self.kept:
             if (text := one.session.lost_by_leaving) is not None:
@@ -126,14 +126,14 @@ class LeftSessions:
 
 
 def ended_notice(session: BrowsingSession) -> SafeText:
-    """Return what is said when the analysis of a session that was left has ended."""
+    """Return the notice that the analysis of a session that was left has ended."""
     status, target = session.analysis.status, session.target
     keys = humanize.counted(status.progress.keys, "key")
     return SafeText(f"{target.label} db{target.db}: {status.progress.state.value}, {keys}. Choose it again to see it.")
 
 
 class Answer(Enum):
-    """What becomes of an analysis."""
+    """The fate of an analysis that is left."""
 
     STAY = "stay"
     GO_ON = "go on"

@@ -83,7 +83,7 @@ class Navigation:
         """`label` replaces the server's own in titles; `connect_to` leaves the session for another server."""
         self.session = session
         self.report_states: ReportStates | None = None
-        """What was chosen in the panels of the analysis; None before it was shown."""
+        """The user's choices in the panels of the analysis; None before it was shown."""
         self._app, self._settings, self._history = app, settings, history
         self._label, self._registry, self._recent = label, registry, recent
         self._connect_to, self._offers_servers = connect_to, offers_servers

@@ -85,7 +85,7 @@ def minutes(at_ms: float) -> str:
 
 
 def input_text(line: Input) -> SafeText:
-    """Return what was done, in a few words."""
+    """Return an input in a few words."""
     if isinstance(line, Key):
         return display_text(f"key {line.key}" if line.character in (None, " ") else f"key {line.character}")
     if isinstance(line, Paste):
@@ -165,7 +165,7 @@ class ReplayApp(RtuiApp):
 
     @property
     def next_input(self) -> Input | None:
-        """What is fed next, None at the end."""
+        """The next input, None at the end."""
         inputs = self.recording.inputs
         return inputs[self.fed] if self.fed < len(inputs) else None
 
@@ -212,7 +212,7 @@ class ReplayApp(RtuiApp):
             self.terminal.write_below(replay_line(self.recording, self.clock, pressed, width))
 
     def control(self, key: str) -> None:
-        """Do what a key of whoever watches is for."""
+        """Carry out a key of whoever watches."""
         clock, speeds = self.clock, SPEEDS
         if key in REPLAY_KEYS["leave"]:
             self.call_later(self._leave)
@@ -245,7 +245,7 @@ class ReplayApp(RtuiApp):
         self.notify("A replay has only the server that was recorded.", markup=False, timeout=3)
 
     async def browse_other(self, target: Target, pauses: bool | None = None) -> None:
-        """Stay with what was recorded."""
+        """Stay with the recorded server."""
         self.action_servers()
 
     def suspend(self) -> NoReturn:
@@ -266,7 +266,7 @@ class ReplayTerminal(NamedTuple):
     flush: Callable[[], None]
 
     def interface_size(self, width: int, height: int) -> tuple[int, int]:
-        """Return what the terminal has of a size, its last row left out."""
+        """Return a size as far as the terminal has it, its last row left out."""
         columns, rows = self.size()
         return max(1, min(width, columns)), max(1, min(height, rows - 1))
 
@@ -302,7 +302,7 @@ def replay_driver(driver_class: type[Driver], app: ReplayApp) -> type[Driver]:
                 super().send_message(message)
 
         def write(self, data: str) -> None:
-            """Write what is not for the clipboard."""
+            """Write all but sequences for the clipboard."""
             if not _TO_CLIPBOARD.search(data):
                 super().write(data)
 
@@ -346,7 +346,7 @@ def _registry(text: str) -> Registry:
 
 
 def mouse_event(line: Mouse) -> events.MouseEvent:
-    """Return what the mouse did, as an event."""
+    """Return an input of the mouse as an event."""
     delta = {"scroll_down": (0, 1), "scroll_up": (0, -1), "scroll_left": (-1, 0), "scroll_right": (1, 0)}
     delta_x, delta_y = delta.get(line.what, (0, 0))
     return MOUSE_EVENTS[line.what](
@@ -356,10 +356,10 @@ def mouse_event(line: Mouse) -> events.MouseEvent:
 
 LOOK_S: Final = 0.02
 QUIET_LOOKS: Final = 10
-"""So many looks without any change, and the screen is as it will be: ten a second is how often screens look."""
+"""Looks without any change after which the screen is as it will be: screens look ten times a second."""
 
 MORE_LOOKS: Final = 100
-"""So many while something is under way: a scan rests between its pages the longer, the slower the machine is."""
+"""The same while work is under way: a scan rests between its pages the longer, the slower the machine is."""
 
 PATIENCE_S: Final = 30.0
 """How long it may take until nothing changes any more."""
@@ -406,13 +406,13 @@ class Frames:
                 before = now
 
     def rows(self) -> list[list[Segment]]:
-        """Return what stands on the screen, the segments of each row."""
+        """Return the segments of each row of the screen."""
         with self.app._context():
             strips = list(self.app.screen._compositor.render_strips())
         return [[segment for segment in strip if not segment.control] for strip in strips]
 
     def text(self) -> str:
-        """Return what stands on the screen, a line a row."""
+        """Return the text of the screen, a line a row."""
         lines = ["".join(segment.text for segment in row) for row in self.rows()]
         return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -435,7 +435,7 @@ async def frames(recording: Recording, *, palette: Palette = Palette.TRUE) -> As
 
 
 async def picture_of(recording: Recording, until_ms: float, *, is_svg: bool) -> str:
-    """Return what stood on the screen at a time, as a picture or as text."""
+    """Return the screen at a time, as a picture or as text."""
     async with frames(recording) as shown:
         await shown.play(until_ms)
         return shown.svg() if is_svg else shown.text()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FileApp(RtuiApp):
-    """Shows what is in a file, on a first screen of a subclass: `get_default_screen`."""
+    """Shows a file, on the first screen of a subclass: `get_default_screen`."""
 
     offers_servers = False
 

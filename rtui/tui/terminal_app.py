@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from rtui.tui.kit.input_recording import InputRecording
 
 REDRAW_AFTER_S: Final = 0.05
-"""The whole terminal is painted again so long after it was last resized."""
+"""Seconds after the last resize when the whole terminal is painted again."""
 
 
 class TerminalApp(App[int]):
@@ -66,7 +66,7 @@ class TerminalApp(App[int]):
         TERMINAL.ascii_only = is_ascii
         self.options = options
         self._messages: list[tuple[str, SafeText]] = []
-        """What to notify the user of at first: titles and texts."""
+        """Titles and texts of the first notices."""
         if self.settings.failure is not None:
             self._messages.append(("Settings", self.settings.failure))
         self.recorder = recorder
@@ -84,7 +84,7 @@ class TerminalApp(App[int]):
         self._choose_keys()
 
     def on_mount(self) -> None:
-        """Say what of the settings can't be used, and begin to look after memory and the recording."""
+        """Say which settings can't be used, and begin to look after memory and the recording."""
         for title, message in self._messages:
             self.notify(message, title=title, severity="warning", markup=False)
         self._idle_timer = self.set_interval(idle.IDLE_S, idle.collect_all)

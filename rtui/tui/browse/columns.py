@@ -41,13 +41,13 @@ class TreeColumn(StrEnum):
 
 
 ALL_COLUMNS: Final = frozenset(TreeColumn)
-"""What is shown unless the user switches something off."""
+"""The columns that are shown unless the user switches some off."""
 
 FACT_COLUMNS: Final = frozenset({TreeColumn.TYPE, TreeColumn.TTL, TreeColumn.SIZE})
 """The columns of keys whose figures are asked of the server."""
 
 MORE_FACT_COLUMNS: Final = frozenset({TreeColumn.LENGTH, TreeColumn.ENCODING, TreeColumn.IDLE})
-"""Those that are asked besides, where there is room for them."""
+"""The columns of keys whose figures are asked besides, where there is room for them."""
 
 ANALYSED_COLUMNS: Final = frozenset(
     {TreeColumn.MEMORY, TreeColumn.MEMORY_SHARE, TreeColumn.MEAN, TreeColumn.NO_TTL, TreeColumn.IDLE}
@@ -92,10 +92,10 @@ _WIDTHS: Final = {
 
 
 _TITLES: Final = {TreeColumn.BAR: "", TreeColumn.IDLE: "idle > 30d"}
-"""What stands over columns where it is not their name."""
+"""Titles of columns that differ from their names."""
 
 _SHORT_TITLES: Final = {TreeColumn.LENGTH: "len", TreeColumn.ENCODING: "enc"}
-"""What stands there beside another title."""
+"""Titles of columns beside another title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class RowField:
 
     @property
     def title(self) -> str:
-        """What stands over it."""
+        """Its title."""
         if (self.namespace, self.key) == (TreeColumn.MEMORY, TreeColumn.SIZE):
             return str(TreeColumn.MEMORY)
         if self.key is TreeColumn.IDLE:
@@ -167,7 +167,7 @@ SORT_COLUMNS: Final = {
     Sort.IDLE: (TreeColumn.IDLE,),
     Sort.TYPE: (TreeColumn.TYPE,),
 }
-"""The columns that show what rows are sorted by."""
+"""The columns that show each order."""
 
 
 def lay_out_row(
@@ -238,16 +238,16 @@ def _field(pair: tuple[TreeColumn | None, TreeColumn | None], enabled: frozenset
 
 
 def _rest(width: int, fields: Sequence[RowField]) -> int:
-    """Return what the places leave for the name."""
+    """Return the cells that the places leave for the name."""
     return width - sum(field.cells + GAP_CELLS for field in fields)
 
 
 _OF_SHARES: Final = {TreeColumn.SHARE: Sort.COUNT, TreeColumn.MEMORY_SHARE: Sort.MEMORY}
-"""What orders rows as these columns would."""
+"""The orders that clicks on columns of shares choose."""
 
 
 def sort_at(layout: RowLayout, x: int) -> Sort | None:
-    """Return what rows are sorted by with a click on a cell of the header; None where nothing can be."""
+    """Return the order that a click on a cell of the header chooses; None beside all columns."""
     if x < layout.name_cells:
         return Sort.NAME
     end = layout.name_cells

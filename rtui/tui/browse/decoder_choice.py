@@ -49,7 +49,7 @@ _NAMED: Final = frozenset({types.HASH.name, types.STREAM.name})
 
 
 class ChosenDecoders:
-    """What was chosen by hand, by the place for which it holds."""
+    """The decoders that were chosen by hand, by the place that each is for."""
 
     def __init__(self, settings: SettingsFile, separators: Separators) -> None:
         self._settings = settings
@@ -70,7 +70,7 @@ class ChosenDecoders:
         return found if len(found) <= MOST_CHARACTERS and len(key) <= MOST_CHARACTERS else ""
 
     def of(self, place: str) -> str | None:
-        """Return what was chosen for a place, None for nothing."""
+        """Return the decoder that was chosen for a place, or None."""
         return self._settings.settings.decoders.get(place)
 
     def choose(self, place: str, choice: str | None) -> bool:
@@ -134,7 +134,7 @@ class Meanings:
     names: dict[bytes, list[Piece]] = field(default_factory=dict)
 
     def of(self, row: PreviewRow, column: PreviewColumn, number: int) -> list[Piece] | None:
-        """Return what stands for a cell; None where it is shown as it is stored."""
+        """Return the text that stands for a cell; None where it is shown as it is stored."""
         if column.meaning is Meaning.VALUE:
             return self.elements.get(row)
         cell = row[number]
@@ -198,7 +198,7 @@ _POSSIBLE: Final = "these scores may be geo positions, or times in microseconds:
 
 
 def likeness_of(preview: Preview) -> Likeness:
-    """Tell whether the scores of a page look like those of a geo key."""
+    """Return how much the scores of a page look like positions of a geo key."""
     at = next((at for at, column in enumerate(preview.columns) if column.meaning is Meaning.SCORE), None)
     if at is None or preview.type != types.ZSET.name:
         return Likeness.NO

@@ -1,4 +1,4 @@
-"""Fetches what is shown of the row under the cursor: facts and a page of the value, or what lies in a namespace."""
+"""Fetches the details of the row under the cursor: facts and a page of the value, or the children of a namespace."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
     from rtui.tui.browse.level_lines import LevelDetail
 
 MOST_BIGGEST: Final = 8
-"""So many of the biggest keys of a small namespace are shown."""
+"""Biggest keys of a small namespace that are shown."""
 
 REST_S: Final = 0.06
-"""The cursor must rest so long on a row before the server is asked, so that moving past keys costs nothing."""
+"""Seconds that the cursor rests on a row before the server is asked, so that moving past keys costs nothing."""
 
 GRACE_S: Final = 0.15
-"""An incomplete detail is shown after so long; until then the one before stays, so that the screen does not flicker."""
+"""Seconds before an incomplete detail is shown; until then the last one stays, so that the screen does not flicker."""
 
 
 UNDECODED: Final = frozenset({PreviewKind.HYPERLOGLOG, PreviewKind.BITMAP})
-"""What strings may be that is no encoded value."""
+"""Kinds of strings that hold no encoded value."""
 
 MOST_LEFT: Final = 50
-"""So many places in a value can be gone back to."""
+"""Places in a value that can be gone back to."""
 
 
 def automatic_decoder(preview: Preview) -> str | None:
-    """Return what a string is decoded by unless another decoder is chosen; None for what fits."""
+    """Return the decoder of a string unless another one is chosen; None for the one that fits."""
     return HEX.name if preview.kind in UNDECODED else None
 
 
@@ -68,7 +68,7 @@ Spawn = Callable[[Work], object]
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """The row or key under the cursor and what has been fetched of it so far."""
+    """The row or key under the cursor with the facts and the value fetched so far."""
 
     row: Row | None = None
     """None for a key that is not listed, and for nothing."""
@@ -79,13 +79,13 @@ class Detail:
     value_at_s: float | None = None
     """When the page was read, in seconds since the epoch: it may be long after the facts."""
     children: ChildCounts | None = None
-    """What lies directly below a namespace, if it was counted."""
+    """The children of a namespace, if they were counted."""
     biggest: tuple[RowFacts, ...] | None = None
     """The biggest keys of a small namespace, largest first; None where they were not asked."""
     document: Document | None = None
     """What the bytes of a string mean; None for other types, and where only a part of it was read."""
     meanings: Meanings = NO_MEANINGS
-    """What the elements of the page mean."""
+    """The meanings of the elements of the page."""
     references: KeyReferences | None = None
     """What the page that is shown points to, and who should point to the key; None where that was not asked."""
     is_fetching_page: bool = False
@@ -127,7 +127,7 @@ class DetailFetcher:
         self._last_read = Detail()
         """The latest detail with a page of its value."""
         self._shows_parts = False
-        """Whether that takes so long that each part is shown as soon as it is there."""
+        """Whether the fetch takes long, so that each part is shown as soon as it has come."""
         self._left: deque[Page] = deque(maxlen=MOST_LEFT)
         """Where the user was in the value before looking for something in it or going to a place."""
         self.detail = Detail()
@@ -377,7 +377,7 @@ class DetailFetcher:
 
     @contextlib.asynccontextmanager
     async def _showing_progress(self) -> AsyncIterator[None]:
-        """Show what there is after `GRACE_S`, and everything at the end; a failure is shown, not raised."""
+        """Show the parts fetched so far after `GRACE_S`, and all at the end; a failure is shown, not raised."""
         loop = asyncio.get_running_loop()
         fetching = self._fetching = object()
 
@@ -398,13 +398,13 @@ class DetailFetcher:
 
 
 MOST_FOUND: Final = 100
-"""A page of what was found ends with so many matches,"""
+"""Matches on a page at most;"""
 
 MOST_LOOKED_AT: Final = 100_000
-"""or when so many elements were looked at,"""
+"""elements that are looked at for a page at most;"""
 
 MOST_BYTES_LOOKED_AT: Final = 16 << 20
-"""in a string so many bytes."""
+"""in a string, bytes."""
 
 
 def is_page_full(found: Preview) -> bool:
@@ -415,7 +415,7 @@ def is_page_full(found: Preview) -> bool:
 
 
 def with_more(found: Preview, more: Preview) -> Preview:
-    """Return what was found so far with what was found behind it; the page stays the first one."""
+    """Return the matches so far with further ones; the page stays the first one."""
     elements = None if found.elements is None else found.elements + (more.elements or 0)
     wide = found if len(found.columns) >= len(more.columns) else more
     rows = (*found.rows, *more.rows)
@@ -436,7 +436,7 @@ def with_more(found: Preview, more: Preview) -> Preview:
 
 
 async def matches(session: BrowsingSession, facts: KeyFacts, preview: Preview) -> AsyncIterator[Preview]:
-    """Yield what was found after a first page, each time with more, until it is enough or there is no more."""
+    """Yield the matches behind a first page, each time with more, until the page is full or the value ends."""
     while preview.next_page is not None and preview.window is None and not is_page_full(preview):
         more = await session.keys.preview(facts, preview.next_page)
         preview = with_more(preview, more)

@@ -1,4 +1,4 @@
-"""The lines of the details of what is under the cursor, and one line with the most of it for small terminals."""
+"""The lines of the details of the row under the cursor, and one line with most of them for small terminals."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def head_lines(
 
 
 TRAIL_LINES: Final = 4
-"""What was opened is named in at most so many lines."""
+"""Lines of the names of opened elements at most."""
 
 
 def tab_lines(value: ShownValue, now_s: float | None, width: int, *, has_registry: bool = False) -> Sequence[Line]:
@@ -141,7 +141,7 @@ def tab_lines(value: ShownValue, now_s: float | None, width: int, *, has_registr
 
 
 def note_action(span: Span) -> str | None:
-    """Return what a click does on a piece of the notes beside the tabs: it turns the page or decodes otherwise."""
+    """Return the action of a piece of the notes beside the tabs: it turns the page or decodes otherwise."""
     if span.role is not Role.ACCENT:
         return "value.decode" if span.role is Role.JSON else None
     return {"n ›": "detail.next_page", "‹ b": "detail.previous_page", "d": "value.decode"}.get(span.text.strip())

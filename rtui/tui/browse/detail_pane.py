@@ -1,4 +1,4 @@
-"""The details of what is under the cursor of the tree: facts, and below them tabs with the value and the slot."""
+"""The details of the row under the cursor of the tree: facts, and below them tabs with the value and the slot."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class DetailPane(Vertical):
         self.shown: Detail | None = None
         """The detail on the screen."""
         self.changes: FactChanges = UNCHANGED
-        """What has changed of the key, while it is watched."""
+        """The changes of the key, while it is watched."""
         self._head = LinePanel(id="detail-head")
         self._tabs = TabBar(note_action, id="detail-tabs")
         self._clock = session.clock
@@ -88,7 +88,7 @@ class DetailPane(Vertical):
 
     @property
     def detail(self) -> Detail:
-        """What is known at the moment, whether it is shown yet or not."""
+        """The latest detail, whether it is shown yet or not."""
         return self.fetcher.detail
 
     @property

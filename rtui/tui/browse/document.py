@@ -35,14 +35,14 @@ FOLDED_FROM: Final = 4
 """Maps and lists at this depth are folded at first, so that a deep value shows its upper levels."""
 
 TEXT_LINES: Final = 12
-"""One line of a text is wrapped into at most so many lines."""
+"""Lines that one line of a text is wrapped into at most."""
 
 MOST_HEX_BYTES: Final = 16_384
 MOST_TEXT_BYTES: Final = 65_536
-"""So many bytes are shown of a value that is not shown in pages,"""
+"""Bytes that are shown of a value without pages at most;"""
 
 MOST_TEXT_LINES: Final = 5_000
-"""and of a text so many lines."""
+"""lines that are shown of a text at most."""
 
 _TEXT_LIMIT: Final = 512
 _QUOTE: Final = Piece(literal('"'))
@@ -57,7 +57,7 @@ class Document:
     data: bytes
     found: Decoded
     choices: Choices
-    """What may be chosen instead, the best first."""
+    """The decoders that may be chosen instead, the best first."""
     is_whole: bool = True
     total_bytes: int | None = None
     """How long the value is, where that is known."""
@@ -170,7 +170,7 @@ def document_rows(document: Document, width: int) -> list[ValueRow]:
 
 
 def notes_of(document: Document, width: int) -> list[ValueRow]:
-    """Return what one should know to read a document."""
+    """Return the notes of a document."""
     return _note_rows([*map(display_text, document.found.notes), *_chosen_notes(document)], width)
 
 
@@ -200,7 +200,7 @@ def _going_on(document: Document) -> list[SafeText]:
 
 
 def _beginning(text: bytes, most: int) -> bytes:
-    """Return so many bytes of a text, or up to three less, so that no character of UTF-8 is cut; less of many lines."""
+    """Return the beginning of a text: `most` bytes, less where a character would be cut or lines are too many."""
     end = min(most, len(text))
     while 0 < most - 3 <= end < len(text) and text[end] & 0xC0 == 0x80:
         end -= 1
@@ -309,7 +309,7 @@ def _plain_pieces(node: Node) -> list[Piece]:
 
 
 def _value_spans(node: Node, room: int) -> Line:
-    """Return what stands for a node behind its name."""
+    """Return the text of a node behind its name."""
     type_name = display_text(node.type_name, limit=32)
     spans: list[Span] = []
     if node.kind in (Kind.MAP, Kind.LIST):

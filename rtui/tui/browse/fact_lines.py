@@ -51,7 +51,7 @@ NAME_LINES: Final = 2
 """A name takes this many lines, whatever its length."""
 
 NOTE_GAP: Final = 2
-"""Blank cells at least between a name and what stands at the end of its lines."""
+"""Blank cells at least between a name and the note at the end of its lines."""
 
 
 class Fact(NamedTuple):
@@ -278,7 +278,7 @@ def slot_lines(key: bytes, width: int) -> list[Line]:
 
 
 def _hashed_line(key: bytes, found: SlotExplanation, width: int) -> Line:
-    """Return what is hashed, in its place within the key."""
+    """Return the hashed part in its place within the key."""
     room = width - 2 * MARGIN - LABEL_CELLS
     label = Span(left(literal("hashed"), LABEL_CELLS), Role.MUTED)
     if found.tag is None:

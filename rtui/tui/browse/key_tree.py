@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # it is imported with all that adds up
     from rtui.tui.browse.tree_figures import TreeFigures
 
 KEPT_LINES: Final = 512
-"""The lines of so many rows of keys are kept for scrolling."""
+"""Lines of keys that are kept for scrolling."""
 
 KEPT_LINE_BYTES: Final = 4096
 """The lines of keys with longer names, in bytes, are made for each painting instead of kept."""
@@ -44,10 +44,10 @@ NOWHERE: Final = -1
 """The line of the cursor while its row is not listed."""
 
 MOST_MARKED: Final = 100
-"""So many keys can be marked."""
+"""Most keys that can be marked."""
 
 MOST_SOUGHT: Final = 5_000
-"""A row is looked for by its name among so many."""
+"""Rows among which a row is looked for by its name."""
 
 
 class KeyTree(TreeRows, can_focus=True):
@@ -96,7 +96,7 @@ class KeyTree(TreeRows, can_focus=True):
         self.placed_at: int | None = None
         """The line of the screen where the cursor's row was before another scan, and stays when rows are sorted."""
         self.columns = ALL_COLUMNS
-        """What is shown beside names, as far as it fits."""
+        """The columns that are shown beside names, as far as they fit."""
         self.row_layout = lay_out_row(0)
         """How rows are divided just now."""
         self.totals = Totals(complete=False)

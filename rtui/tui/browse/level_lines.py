@@ -31,10 +31,10 @@ TITLE_LIMIT: Final = 400
 """Characters of a pattern that are shown at most."""
 
 MOST_EXAMPLES: Final = 6
-"""So many keys are shown of a level."""
+"""Most examples that are shown of a level."""
 
 MOST_TYPES: Final = 8
-"""So many types are listed."""
+"""Most types that are listed."""
 
 SUMMARY_CELLS: Final = 36
 """A longer pattern is cut in the line for narrow terminals."""
@@ -50,11 +50,11 @@ class LevelDetail:
     schema: Schema
     level: Level
     narrowing: Query
-    """What the names are narrowed to beside what the report says."""
+    """The filter of names beside the scope of the report."""
 
     @property
     def path(self) -> tuple[Step, ...]:
-        """What tells it from other levels."""
+        """The steps that tell it from other levels."""
         return self.level.path
 
     @property
@@ -257,7 +257,7 @@ def _examples(examples: Sequence[bytes], width: int) -> list[ValueRow]:
 
 
 def _registered(registry: Registry, examples: Sequence[bytes], width: int) -> list[ValueRow]:
-    """Return what the registry says of the examples."""
+    """Return the registry's entries of the examples."""
     entries: list[Entry | None] = []
     for key in examples:
         entry = registry.entry_of(key)

@@ -35,7 +35,7 @@ GROWTH: Final = 1.125
 """During a scan a namespace is counted again when it has grown by this factor."""
 
 LARGEST: Final = 200
-"""Only so many of the largest namespaces are listed."""
+"""Most children that are listed, the largest ones."""
 
 MOST_COUNTED: Final = 200_000
 """Unopened namespaces of more keys are not counted just because the cursor rests on them."""
@@ -86,7 +86,7 @@ class CountedState:
 
 
 def count_children(node: Namespace, separators: Separators) -> Slices[ChildCounts | None]:
-    """Count what lies directly below, in slices; None where that is not known or would take long."""
+    """Count the children of a namespace, in slices; None where they are not known or counting would take long."""
     slicer, of, kept = Slicer(), node.count, node.suffixes
     if node.listed:
         found: list[tuple[float, int]] = []
@@ -314,7 +314,7 @@ def _pattern_rows(found: NamespaceFigures, inside: InsideNamespace, width: int) 
 
 
 def _left_out(number: int) -> list[ValueRow]:
-    """Return that there are more, smaller ones."""
+    """Return the row `and 12 smaller ones`; nothing for none."""
     text = SafeText(f"and {counted(number, 'smaller one')}")
     return plain_rows((gap(MARGIN), Span(text, Role.FAINT))) if number > 0 else []
 
@@ -344,7 +344,7 @@ def _plain(figure: float | Estimate, form: fmt.NumberFormat, mark: Mark) -> Safe
 
 
 def child_rows(node: Namespace, inside: ChildCounts | None, totals: Totals, width: int) -> list[ValueRow]:
-    """Return what lies directly below a namespace, largest first, with its part of the namespace."""
+    """Return the children of a namespace, largest first, with their parts of the namespace."""
     if node.dropped:
         text = literal(
             "Its names were dropped to keep within the memory budget; the count is kept. Open it to scan for them."

@@ -66,7 +66,7 @@ class Panes(Horizontal):
         return self.size.width >= SIDE_BY_SIDE_CELLS
 
     def widen(self, step: int) -> None:
-        """Make the left pane so many percent wider."""
+        """Make the left pane wider by a step in percent."""
         if self.are_side_by_side:
             now = self.percent
             if now is None:
@@ -124,7 +124,7 @@ class StatusBar(LinkedBar):
         self._is_filling = is_filling
         self._shows_cost = False
         self.watching = SafeText("")
-        """What is watched; empty for nothing."""
+        """The key or keys that are watched; empty for none."""
         self.marked = 0
         """How many keys are marked."""
 
@@ -170,7 +170,7 @@ class StatusBar(LinkedBar):
         self.show_status()
 
     def action_cost(self) -> None:
-        """Show or hide what rtui has cost the server in total."""
+        """Show or hide rtui's total cost for the server."""
         self._shows_cost = not self._shows_cost
         self.show_status()
 
@@ -188,7 +188,7 @@ class PaneWatch:
         """When the refresh began that is under way, on the clock of the event loop."""
 
     def toggle(self) -> bool:
-        """Begin to watch what the user is at, or end that; return False where that can't be watched."""
+        """Watch the key or namespace under the cursor, or end watching; return False where neither can be watched."""
         detail, row, now_s = self._detail_pane.detail, self._tree_pane.key_tree.cursor, self._session.clock()
         if self.watcher.is_on:
             self._end()
@@ -242,7 +242,7 @@ class PaneWatch:
             self._end_refresh()
 
     def learn(self, facts: KeyFacts) -> None:
-        """Mark what has changed of a key, if that is watched."""
+        """Mark the changes of a key, if it is watched."""
         if facts.key == self.watcher.key and self.watcher.learn(facts):
             self._end_refresh()
             self._show_changes()

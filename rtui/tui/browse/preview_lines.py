@@ -48,7 +48,7 @@ from rtui.tui.kit.styled_text import (
 from rtui.values import Form
 
 SUMMARY_LINES: Final = 4
-"""A fact of the value as a whole is wrapped into at most so many lines."""
+"""Lines of a fact of the whole value at most."""
 
 MIN_COLUMN_CELLS: Final = 6
 NAME_SHARE: Final = 0.42
@@ -58,7 +58,7 @@ TIMED_CELLS: Final = 76
 """From this width on the ids of entries are shown with their times,"""
 
 TIMED_ID_CELLS: Final = 40
-"""which take so many cells together at most."""
+"""cells of an id with its time at most."""
 
 _BETWEEN: Final = 2
 _YEAR_2000_MS: Final = 946_684_800_000
@@ -125,7 +125,7 @@ def preview_rows(
 
 
 def _offer_rows(preview: Preview, width: int) -> list[ValueRow]:
-    """Return what can be read on purpose, and what that costs."""
+    """Return the parts that can be read on purpose, and their cost."""
     rows: list[ValueRow] = []
     for offer in preview.offers:
         first, *more = prose(display_text(offer.said), width, Role.ACCENT)
@@ -134,7 +134,7 @@ def _offer_rows(preview: Preview, width: int) -> list[ValueRow]:
 
 
 def _nothing_found(preview: Preview, width: int) -> list[Line]:
-    """Return what is said where nothing matches so far."""
+    """Return the sentence that nothing matches so far."""
     find = preview.page.find
     what = display(find.text, limit=60) if find is not None else SafeText("")
     if preview.next_page is not None:
@@ -236,7 +236,7 @@ def _summary_lines(summary: Sequence[tuple[str, PreviewCell | Unknown]], width: 
 
 
 def _window_rows(kind: PreviewKind, preview: Preview, window: StringWindow, width: int) -> list[ValueRow]:
-    """Return the bytes of a string as what they seem to be: text, JSON with its names apart, or a hex dump."""
+    """Return the bytes of a string as text, JSON with its names apart, or a hex dump."""
     if not window.data:
         return plain_rows(*prose(literal("(empty string)"), width, Role.FAINT))
     if kind is PreviewKind.JSON and window.json_lines:
@@ -263,7 +263,7 @@ def _json_rows(json_lines: Sequence[bytes], width: int) -> list[ValueRow]:
 
 
 def _note_lines(notes: Sequence[str], width: int) -> list[Line]:
-    """Return what one should know to read this."""
+    """Return the notes of a page."""
     lines: list[Line] = []
     for note in notes:
         lines += [(), *prose(display_text(note), width, Role.MUTED)]

@@ -42,7 +42,7 @@ _ROLES: Final = {Severity.WARN: Role.WARN, Severity.ERROR: Role.BAD}
 
 
 class RegistryLines:
-    """What a registry says of keys."""
+    """A registry's lines on keys."""
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
@@ -122,7 +122,7 @@ def _purpose(entry: Entry | None) -> list[Piece]:
 
 
 def _checks(registry: Registry, entry: Entry | None, facts: KeyFacts) -> list[Piece]:
-    """Return the expectations, those that are not met first."""
+    """Return the expectations, unmet ones first."""
     if entry is None:
         return []
     found = Found(
@@ -147,7 +147,7 @@ def _check(registry: Registry, check: Check, found: Found) -> Piece:
 
 
 def _found(check: Check, found: Found) -> SafeText:
-    """Return what a key has instead of what is expected."""
+    """Return the fact of a key that is not as expected."""
     if check.fact == "type":
         return SafeText(f"is {display(found.type or b'', limit=32)}")
     if check.fact == "TTL":

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from rtui.tui.browse.tree_figures import TreeFigures
 
 KEPT: Final = 4_000
-"""Facts of so many keys are kept; the ones longest out of view go first."""
+"""Keys whose facts are kept; the keys longest out of view go first."""
 
 KEPT_NAME_BYTES: Final = 16 << 20
-"""Their names have at most so many bytes in total: enough for a tall screen of the longest names."""
+"""Bytes of their names at most: enough for a tall screen of the longest names."""
 
 MOST_NAME_BYTES: Final = 1 << 16
 """Names beyond this are not sent for the sake of a row."""
@@ -36,7 +36,7 @@ HOLD_S: Final = 60.0
 """Older facts are fetched again when their rows come into view."""
 
 AFTER_EXPIRY_S: Final = 2.0
-"""A key is fetched again so long after its time to live has run out: it is gone, or its life was prolonged."""
+"""Seconds after the end of a key's time to live when it is fetched again: it is gone, or its life was prolonged."""
 
 
 class RowFactsCache:
@@ -120,7 +120,7 @@ class RowFactsCache:
 
 
 MOST_WEIGHED: Final = 200_000
-"""So many keys are asked for what they are sorted by, and remembered with their names, about 30 MB."""
+"""Keys that are asked for a fact to sort by, and remembered with their names, at most: about 30 MB."""
 
 
 class RowWeights:
@@ -132,18 +132,18 @@ class RowWeights:
         self._keys: dict[tuple[Namespace, Sort], dict[bytes, float]] = {}
 
     def namespaces(self, node: Namespace, sort: Sort) -> WeightsAt | None:
-        """Return what gives the weights of the namespaces directly below one; None where they have none."""
+        """Return the weights of the children of a namespace by ordinal; None without an analysis."""
         return None if self.figures is None else self.figures.weights(node, sort)
 
     def keys(self, node: Namespace, sort: Sort) -> WeightsAt | None:
-        """Return what gives the weights of the keys directly below a namespace; None where they have none."""
+        """Return the weights of the keys directly below a namespace by ordinal; None where they were not asked."""
         weights, keys = self._keys.get((node, sort)), node.keys
         if weights is None or keys is None:
             return None
         return lambda ordinals: [weights.get(name, inf) for name in keys.names_at(ordinals)]
 
     def idle_s(self, node: Namespace, name: bytes) -> float | None:
-        """Return for how long a key was not used when it was asked, None where that is not known."""
+        """Return the idle time of a key in seconds when it was asked; None if unknown."""
         weight = self._keys.get((node, Sort.IDLE), {}).get(name, inf)
         return None if weight == inf else -weight
 
@@ -163,7 +163,7 @@ class RowWeights:
 
 
 FEW_ROWS: Final = 200
-"""Up to so many matches are opened at once."""
+"""Matches up to which all are opened."""
 
 
 class ShownRows:

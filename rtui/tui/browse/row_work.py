@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rtui.server.search.columns import KeyWeights
 
 GROWTH: Final = 1.25
-"""A try is worth while when there are so many times the keys of the last one."""
+"""Growth of the keys since the last try that makes another one worth while."""
 
 
 class Reopening:
@@ -107,7 +107,7 @@ ASKED_SORTS: Final = frozenset({Sort.MEMORY, Sort.MEAN, Sort.TTL, Sort.IDLE, Sor
 """Orders of keys that need something asked of each of them."""
 
 FEW_KEYS: Final = 5_000
-"""Up to so many keys are asked without a question: half a second of a gentle pace at most."""
+"""Keys that are asked without a question at most: half a second of a gentle pace."""
 
 
 class KeyRanking:
@@ -180,7 +180,7 @@ class KeyRanking:
 
 
 def too_many(keys: int) -> SafeText:
-    """Return why so many keys are not asked."""
+    """Return the sentence that these are too many keys to be asked."""
     return SafeText(
         f"{fmt.keys(keys)} are too many to ask each of them: {fmt.count(MOST_WEIGHED)} at most. They stay in the order "
         "of their names."
@@ -263,7 +263,7 @@ class RowWork:
             pass
 
     def sort_step(self, step: int) -> None:
-        """Sort by what is so many places further in the list of orders; the other way round for none."""
+        """Sort by the order `step` places further in the list; reverse the rows for 0."""
         sorts, now = list(SORTS), self.names.rows.sort_order
         if step:
             self.sort_by(sorts[(sorts.index(now) + step) % len(sorts)])
@@ -320,7 +320,7 @@ class RowWork:
             self._ask_before(rows, nodes, keys)
 
     def _ask_before(self, rows: VisibleRows, nodes: Sequence[Namespace], keys: int) -> None:
-        """Say what it costs to sort so many keys, and begin if that is wanted."""
+        """Say what sorting these keys costs, and begin if the user agrees."""
         from rtui.server.search.columns import cost_sentence  # noqa: PLC0415 - when it is wanted, with all that finds keys
 
         sort = rows.sort_order

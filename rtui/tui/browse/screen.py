@@ -61,7 +61,7 @@ IN_SCHEMA: Final = {f"{Owner.TREE}.enter": "Its keys", f"{Owner.BROWSE}.schema":
 """What commands are called in the footer while the schema is shown."""
 
 TICK_S: Final = 0.95
-"""What time changes is shown so often: a little less than a second, so that each second is shown."""
+"""How often times and ages are shown anew: a little less than a second, so that each second is shown."""
 
 NOTHING_SHOWN: Final = (-1, False, False)
 """What `BrowseScreen._shown` is before anything was shown, or when all has to be shown again."""
@@ -167,7 +167,7 @@ class BrowseScreen(CommandScreen[None]):
         self.flush_after(REST_S if is_at_rest else FLUSH_S)
 
     def _show_all_again(self) -> None:
-        """Have the next look at the session show everything, whatever has changed."""
+        """Show everything with the next look at the session."""
         self._shown = NOTHING_SHOWN
 
     def _show_status(self) -> None:
@@ -405,7 +405,7 @@ class BrowseScreen(CommandScreen[None]):
         self.app.push_screen(SwitchScreen(literal("Columns"), titles, tree.columns, choose))
 
     def action_divide(self, step: int) -> None:
-        """Make the tree so many percent wider."""
+        """Make the tree wider by a step in percent."""
         self.panes.widen(step)
 
     @on(Panes.Divided)

@@ -231,7 +231,7 @@ class ShownValue:
 
 
 LONGEST: Final = 100
-"""So many steps are kept."""
+"""Most steps that are kept."""
 
 
 class Trail:
@@ -266,5 +266,5 @@ class Trail:
 
 
 def _path(detail: Detail) -> tuple[Step, ...] | None:
-    """Return what tells a level of the schema from others."""
+    """Return the path of the level of the schema, None without one."""
     return None if detail.level is None else detail.level.path

@@ -18,7 +18,7 @@ from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.store.namespace import Namespace
 
 KEPT_PLACES: Final = 4_096
-"""The places of so many namespaces are kept: those of the rows on screen and of the levels above."""
+"""Places of namespaces that are kept: of the rows on screen and of the levels above."""
 
 FIGURE_OF: Final[dict[Sort, Callable[[NamespaceFigures], Known | None]]] = {
     Sort.MEMORY: lambda found: found.memory_bytes,
@@ -30,7 +30,7 @@ FIGURE_OF: Final[dict[Sort, Callable[[NamespaceFigures], Known | None]]] = {
 
 
 MOST_LISTED: Final = 8
-"""So many of the biggest keys, and so many patterns, are shown of a namespace."""
+"""Biggest keys, and patterns, that are shown of a namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class TreeFigures:
         return self._places[node]
 
     def figures(self, node: Namespace, keys: Known) -> NamespaceFigures:
-        """Return the figures of a namespace that has so many keys."""
+        """Return the figures of a namespace with this number of keys."""
         return self.reported.figures(self.place(node), keys)
 
     def share_of_bytes(self, memory_bytes: int) -> float | None:

@@ -25,7 +25,7 @@ class TreeRows(RowsView):
     """Rows that take their keys before these bubble, and the characters of a name while one is typed."""
 
     class SortRequested(Message):
-        """The rows are to be sorted: so many steps further in the list of orders, or the other way round for none."""
+        """The user wants another order of rows: `step` places further in the list, or reversed for 0."""
 
         def __init__(self, step: int = 0) -> None:
             super().__init__()
@@ -41,7 +41,7 @@ class TreeRows(RowsView):
     _typed: str | None = None
 
     def action_sort_step(self, step: int) -> None:
-        """Sort by what is so many places further in the list of orders."""
+        """Sort by the order `step` places further in the list."""
         self.post_message(self.SortRequested(step))
 
     def action_sort_reverse(self) -> None:
@@ -53,7 +53,7 @@ class TreeRows(RowsView):
         self._type("")
 
     def _type(self, typed: str | None) -> None:
-        """Take what was typed so far as the beginning of a name; None ends that."""
+        """Look for a name that begins so; None ends typing."""
         self._typed = typed
         self.post_message(self.Jumping(typed))
 

@@ -332,7 +332,7 @@ def _share_of_bytes(facts: RowFacts, figures: TreeFigures | None) -> SafeText:
 
 
 def _fact(facts: RowFacts, column: TreeColumn, cells: int) -> tuple[SafeText, Role]:
-    """Return one fact of a key as text of so many cells at most, or why there is none."""
+    """Return one fact of a key in at most `cells` cells, or why it is unknown."""
     value = {
         TreeColumn.TYPE: facts.type,
         TreeColumn.TTL: facts.ttl_ms,
@@ -375,7 +375,7 @@ def _meant(typed: bytes, *, is_over: bool) -> SafeText:
 
 
 MOST_DATABASES = 8
-"""So many other databases are named."""
+"""Other databases that are named at most."""
 
 
 def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int, *, not_searched: int = 0) -> list[Line]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # they are imported with all that adds up
     from rtui.analysis.report.document import Step
 
 FACTS_REST_S = 0.1
-"""Rows must be in view for so long before their facts are fetched."""
+"""Seconds that rows are in view before their facts are fetched."""
 
 
 class TreePane(Vertical):
@@ -334,7 +334,7 @@ class TreePane(Vertical):
         return any(field.key in MORE_FACT_COLUMNS for field in self.key_tree.row_layout.fields)
 
     def _fetch(self, keys: list[bytes]) -> None:
-        """Have the facts of these keys fetched, if a column shows any."""
+        """Ask for the facts of these keys, if a column shows any."""
         if keys and any(field.key in FACT_COLUMNS | MORE_FACT_COLUMNS for field in self.key_tree.row_layout.fields):
             self.post_message(self.FactsWanted(keys, with_more=self.has_more_columns))
 
@@ -384,7 +384,7 @@ class TreePane(Vertical):
         self._hold_keypresses()
 
     def _hold_keypresses(self) -> None:
-        """Have keys wait for the row that the cursor is on its way to."""
+        """Hold keypresses until the cursor has reached its row."""
         if self.is_going:
             self.app.post_message(HoldKeypresses(lambda: not self.is_going))
 

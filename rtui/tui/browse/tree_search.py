@@ -134,7 +134,7 @@ class TreeSearch:
         return is_there
 
     async def _filter_keys(self, match: bytes | None) -> None:
-        """Have the server scan for keys that match, or for all."""
+        """Scan the server for keys that match, or for all."""
         self.returns_to = ""
         before = self._session.store
         if match is not None or self._session.status.match is None:
@@ -158,7 +158,7 @@ class TreeSearch:
         self.hold_keypresses(self._run(go, "look up"))
 
     def hold_keypresses(self, looking_up: Worker[Any]) -> None:
-        """Have keys wait for the row of a key that is looked up."""
+        """Hold keypresses until a key has been looked up and its row is reached."""
 
         def is_over() -> bool:
             return looking_up.is_finished and not self._tree_pane.is_going
@@ -166,7 +166,7 @@ class TreeSearch:
         self._tree_pane.app.post_message(HoldKeypresses(is_over))
 
     def query_of(self, row: Row) -> Query:
-        """Return the query that stands for the keys of a namespace, of those that the tree shows."""
+        """Return the query for the keys of a namespace, as far as the tree shows them."""
         from rtui.analysis.query.query import one_of, query_of  # noqa: PLC0415 - when it is wanted
 
         status = self._session.status

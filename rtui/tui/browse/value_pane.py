@@ -97,7 +97,7 @@ class ValuePane(Vertical):
         self.prompt = ValuePrompt()
         self._fetcher = fetcher
         self._needle = ""
-        """What was found last among the rows that are shown."""
+        """The text that was looked for last in the rows that are shown."""
         ask = partial(self._open_prompt, Purpose.WRITE, "the path of a file")
         self._writer = ValueWriter(self, run, ask)
 
@@ -118,7 +118,7 @@ class ValuePane(Vertical):
 
     @property
     def conditions(self) -> dict[Condition, bool]:
-        """What holds of the value, for the commands that need it, while it has the keyboard."""
+        """The conditions of commands that the value fulfils while it has the keyboard."""
         is_reading, item, preview = self.has_keyboard, self.body.item, self.value.preview
         is_read = preview is not None and (preview.refusal is None or bool(preview.rows) or preview.window is not None)
         paged = {} if self.value.is_paged else {Condition.NEXT_PAGE: False}
@@ -159,7 +159,7 @@ class ValuePane(Vertical):
     # finding and going
 
     def action_find(self) -> None:
-        """Type what to find."""
+        """Type a text to find."""
         is_shown = self.value.is_all_shown
         hint = "text in what is shown" if is_shown else "a part of a name, or a glob such as user:*:cart"
         self._open_prompt(Purpose.FIND, hint)
@@ -196,7 +196,7 @@ class ValuePane(Vertical):
             self._find(text)
 
     def _find(self, text: str) -> None:
-        """Have what matches read from the server."""
+        """Read matching elements from the server."""
         needle = text.encode("utf-8", "surrogateescape")
         if GLOB_CHARACTERS.isdisjoint(needle):
             with contextlib.suppress(EscapeSyntaxError):  # a backslash may be meant as one
@@ -441,7 +441,7 @@ class ValuePane(Vertical):
         self._replace_document(found, is_same=False)
 
     def _place(self, item: Item | None) -> str:
-        """Return for which values a decoder is remembered: those of the key, or elements such as this one."""
+        """Return the place that a decoder is remembered for: of the value, or of elements such as this one."""
         facts = self.value.detail.facts
         is_remembered = item is None or item.kind is ItemKind.ELEMENT
         return "" if facts is None or not is_remembered else self._decoders.place(facts.key, facts.type, item)
@@ -463,7 +463,7 @@ class ValuePane(Vertical):
             self.app.push_screen(SortScreen(sorts, now), chosen)
 
     def action_sort_step(self, step: int) -> None:
-        """Sort by the next of these, or the one before."""
+        """Sort by the next order, or the last one."""
         if sorts := self.value.sorts:
             self._sort_by((self.value.sorted_by[0] + step) % len(sorts))
 

@@ -96,7 +96,7 @@ class ValueView(RowsView, can_focus=True):
         return frozenset(row.item for row in self.rows if row.item is not None)
 
     def settle(self) -> None:
-        """Mark nothing any more."""
+        """Take the marks of changes away."""
         if self._changed:
             self._changed = frozenset()
             self.repaint_changes()
@@ -243,7 +243,7 @@ class ValueView(RowsView, can_focus=True):
 
 
 class Purpose(StrEnum):
-    """What is typed."""
+    """The purpose of a text that is typed."""
 
     FIND = "find"
     GO_TO = "go to"
@@ -282,6 +282,6 @@ class ValuePrompt(InputLine):
         self.purpose = Purpose.FIND
 
     def ask(self, purpose: Purpose, hint: str, value: str = "") -> None:
-        """Have a text typed for a purpose."""
+        """Ask for a text."""
         self.purpose, self.placeholder = purpose, hint
         self.open(value)

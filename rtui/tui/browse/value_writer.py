@@ -46,7 +46,7 @@ Pieces = Callable[[], AsyncIterator[bytes | Unknown]]
 
 NAME_CHARACTERS: Final = 60
 LONGEST_LINE_BYTES: Final = 1 << 20
-"""A line of a text without line breaks is broken after so many bytes or a little more."""
+"""Bytes after which a text without line breaks is broken."""
 
 FIRST_OF_SEVERAL: Final = 0xC0
 """The bytes with which characters of several bytes begin, in UTF-8, are no less."""
@@ -236,7 +236,7 @@ def run_pager(path: Path, environ: Mapping[str, str]) -> int:
 
 
 SLOW_S: Final = 1.0
-"""Reading a value that takes longer is said."""
+"""Seconds after which a notice says that a value is being read."""
 
 
 Run = Callable[[Work, str], Worker[Any]]
@@ -296,7 +296,7 @@ class ValueWriter:
             copy_text(self._node, copy.text, SafeText(f"{size(len(made))}, {copy.title}"))
 
     def choose_write(self, found: Sequence[Output], key: bytes) -> None:
-        """Have the user choose what to write, then type where to."""
+        """Ask which output to write, then for a path."""
 
         def chosen(index: int | None) -> None:
             if index is not None:
@@ -306,7 +306,7 @@ class ValueWriter:
         self._choose(literal("Write"), [one.title for one in found], chosen)
 
     def choose_page(self, found: Sequence[Output]) -> None:
-        """Have the user choose what to show in the pager, and whether as safe text."""
+        """Ask which output to show in the pager, and whether as safe text."""
         each = [(one, is_safe) for one in found for is_safe in (True, False)]
         titles = [SafeText(f"{one.title}{', made safe' if is_safe else ', raw bytes'}") for one, is_safe in each]
 
@@ -326,7 +326,7 @@ class ValueWriter:
             self._read(partial(self._write, path, self._output, may_replace=may_replace), "write")
 
     def _choose(self, title: SafeText, entries: list[SafeText], chosen: Callable[[int | None], None]) -> None:
-        """Have one of several chosen; a single one is taken at once."""
+        """Ask for one of several entries; a single one is chosen at once."""
         if len(entries) > 1:
             self._node.app.push_screen(ChoiceScreen(title, entries), chosen)
         elif entries:

@@ -32,13 +32,13 @@ TIME_SHARE: Final = 0.001
 """Of the server's time a watch takes no more than this."""
 
 FLASH_S: Final = 0.9
-"""Changes are marked for so long: until the screen next looks at the clock."""
+"""Seconds that changes stay marked: until the screen next looks at the clock."""
 
 RATED: Final = 5
 """Refreshes that a rate is taken over."""
 
 EXPIRY_SLACK_S: Final = 1.5
-"""A key that expires so much earlier or later than before has another time to live; less is the clocks' rounding."""
+"""A change of the expiry by this much means another time to live; less is the clocks' rounding."""
 
 NAME_CELLS: Final = 24
 
@@ -54,7 +54,7 @@ NOTHING: Final = literal("")
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """What is said beside a fact: its rate, and for a moment that it has just changed."""
+    """A change of a fact: its rate, and for a moment the mark that it has just changed."""
 
     rate: SafeText = NOTHING
     """Such as `+12/s`; empty where it does not move."""
@@ -117,7 +117,7 @@ class Watcher:
         self._due_at_s = now_s + self.pace_s
 
     def end(self, now_s: float, took_s: float) -> None:
-        """End a refresh that took so long from question to answer."""
+        """End a refresh; `took_s` is the time from question to answer."""
         self.pace_s = min(MOST_S, max(LEAST_S, took_s / TIME_SHARE))
         self._due_at_s = now_s + self.pace_s
         self._marked_at_s = now_s

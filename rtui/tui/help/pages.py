@@ -354,7 +354,7 @@ _FIGURES: Final = (
         "prints a user with just these rights."
     )),
 )  # fmt: skip
-"""What the marks and units mean."""
+"""The meanings of marks and units."""
 
 _GLOSSARY: Final = (
     Entry(term=literal("Terms")),

@@ -128,7 +128,7 @@ class HelpScreen(CardScreen[None]):
         self.body.scroll_to(y=next(starts, 0), animate=False, force=True, immediate=True)
 
     def action_turn(self, step: int) -> None:
-        """Show the page so many after this one; after a search, the page that was shown before."""
+        """Show the page `step` places after this one; after a search, the page before it."""
         if self.search_input.value:
             self.search_input.value = ""
         else:
@@ -136,7 +136,7 @@ class HelpScreen(CardScreen[None]):
         self._show()
 
     def action_search(self) -> None:
-        """Type what to search."""
+        """Type words to search for."""
         self.search_input.open(self.search_input.value)
         self._show()
 
@@ -147,7 +147,7 @@ class HelpScreen(CardScreen[None]):
 
     @on(FilterInput.Submitted)
     def action_leave_filter(self) -> None:
-        """Go from what is typed to the text."""
+        """Go from the typed line to the text."""
         self.search_input.close()
         self.set_focus(self.body)
         self._show()

@@ -48,7 +48,7 @@ from rtui.tui.kit.styled_text import ROLE_CLASSES, Line, Role, Span, cut_middle,
 from rtui.tui.kit.terminal import report_mouse, write_to
 
 TIMEOUT_S: Final = 2.0
-"""So long a program may take."""
+"""Seconds that a program may take."""
 
 OSC52_BYTES: Final = 74_994
 """The longest text for OSC 52: many terminals drop sequences of more than 100,000 characters, base64 included."""
@@ -304,7 +304,7 @@ def _shown(data: bytes, width: int) -> tuple[list[SafeText], list[SafeText]]:
 
 
 SHOWN_CELLS: Final = 60
-"""So much of what was copied is shown."""
+"""Cells of the copied text that are shown."""
 
 NOTICE_S: Final = 3
 FAILURE_NOTICE_S: Final = 8
@@ -367,7 +367,7 @@ def notice(data: bytes, delivery: Delivery, note: SafeText = NOTHING_SAID) -> Sa
 
 
 def choose_copy(node: DOMNode, entries: Sequence[Copy]) -> None:
-    """Have the user choose what to copy, or have all of it shown."""
+    """Ask which entry to copy, or show all to be selected."""
     titles = [*(entry.title for entry in entries), literal("show all of these, to select with the mouse")]
 
     def chosen(index: int | None) -> None:

@@ -184,13 +184,13 @@ class FocusScreen(Screen[ScreenResultType]):
 
     @on(events.ScreenResume)
     def _keep_new_styles(self, event: events.ScreenResume) -> None:
-        """Have Textual style all widgets anew only where they may have changed: those of a new screen are styled."""
+        """Let Textual style widgets anew only where they may have changed: a new screen is styled already."""
         event.refresh_styles = event.refresh_styles and self._was_shown
         self._was_shown = True
 
     @on(events.Unmount)
     def _forget_painted_lines(self) -> None:
-        """Have Textual forget the colours that it remembers by widget, a megabyte for each page of help otherwise."""
+        """Drop Textual's cache of colours by widget, which keeps a megabyte for each page of help."""
         StylesCache.get_inner_outer.cache_clear()
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
@@ -263,7 +263,7 @@ class CommandScreen(FocusScreen[ScreenResultType]):
         return None
 
     def leave_place(self) -> None:
-        """Have the application remember where the user is, before a jump elsewhere."""
+        """Remember the place in the history, before a jump elsewhere."""
         if self.place is not None:
             self.app.post_message(Leaving(self.place))
 
@@ -278,7 +278,7 @@ class CommandScreen(FocusScreen[ScreenResultType]):
             self.show_changes()
 
     def flush_after(self, seconds: float) -> None:
-        """Call `flush` once after so many seconds, instead of when it was due so far."""
+        """Call `flush` once after this time, instead of when it was due."""
         if self._flush_timer is not None:
             self._flush_timer.stop()
         self._flush_timer = self.set_timer(seconds, self.flush)

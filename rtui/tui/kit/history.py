@@ -15,7 +15,7 @@ from textual.message import Message
 from rtui.keyspace.text.display import SafeText
 
 KEPT: Final = 100
-"""So many places are kept."""
+"""Most places that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class TreePlace:
     is_namespace: bool = False
     is_reading: bool = False
     needle: bytes | None = None
-    """What the names are filtered by."""
+    """The text that names are filtered by."""
     level: Any = None
     """Where the schema is shown, the path of the level under the cursor; None in the tree of names."""
 
@@ -38,7 +38,7 @@ class PanelPlace:
 
     panel_id: str
     state: Any = None
-    """What is chosen in it, such as the namespace that is zoomed into; None for how it was left. A frozen value."""
+    """The choices in it, such as the namespace that is zoomed into, a frozen value; None for how it was left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +88,11 @@ class History:
         del self._behind[:-KEPT]
 
     def back(self, here: Place | None) -> Place | None:
-        """Return the place before, None where there is none; the one that is left can be gone forward to."""
+        """Return the place before, or None; the place that is left can be gone forward to."""
         return _step(self._behind, self._ahead, here)
 
     def forward(self, here: Place | None) -> Place | None:
-        """Return the place after, None where there is none."""
+        """Return the place after, or None."""
         return _step(self._ahead, self._behind, here)
 
     def clear(self) -> None:

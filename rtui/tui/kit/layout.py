@@ -1,4 +1,4 @@
-"""What lines are made of: names, ages and bars as this terminal shows them, pieces that fit, tabs, paragraphs."""
+"""Parts of lines: names, ages and bars as this terminal shows them, pieces that fit, tabs, paragraphs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _EIGHTHS: Final = "▏▎▍▌▋▊▉"
 _FULL: Final = "█"
 
 FRESH_S: Final = 10
-"""Facts of the last so many seconds have no age."""
+"""Seconds during which facts are fresh and show no age."""
 
 _MINUTE_S: Final = 60
 
@@ -66,7 +66,7 @@ class Piece:
     """Pieces of the highest rank are left out first; those of rank 0 stay."""
     line: Line
     least: int = 0
-    """A text of one span may be cut to so many cells where it does not fit; 0 for never."""
+    """Cells that a text of one span may be cut to where it does not fit; 0 for never."""
 
 
 def fitted(pieces: Sequence[Piece], cells: int, between: Span = BETWEEN) -> Line:

@@ -321,7 +321,7 @@ class RowsView(PaintedView):
         self._painted: dict[int, Line] = {}
 
     def line_at(self, number: int) -> Line | None:
-        """Return the line of a row, None where there is no such row."""
+        """Return the line of a row by its number; None beyond the last."""
         raise NotImplementedError
 
     @property

@@ -42,14 +42,14 @@ _DRAWN_TOGETHER: Final = re.compile(
 """Scripts whose letters are drawn onto others, emoji and what joins them: terminals disagree over their width."""
 
 _BRIDGE_CELLS: Final = 5
-"""A gap of up to so many equal cells takes fewer bytes to repeat than to move over."""
+"""Equal cells up to which a gap takes fewer bytes to repeat than to move over."""
 
 
 class LineCells(NamedTuple):
     """The cells of a line, as two lists: a tuple for each cell would be thousands of containers a frame."""
 
     characters: list[str]
-    """One a cell, empty where what is there is not known."""
+    """One a cell, empty where it is not known."""
     styles: list[str]
     """The style of each, as the parameters of SGR."""
 

@@ -37,7 +37,7 @@ def following(options: Sequence[T], chosen: T, step: int = 1) -> T:
 
 @dataclass(slots=True)
 class PanelStates:
-    """What a user has chosen in the panels of a screen, which it outlives."""
+    """The user's choices in the panels of a screen, which they outlive."""
 
     panel_id: str = ""
     """The panel that is shown; empty for the first one."""
@@ -90,7 +90,7 @@ class PanelView(Vertical):
 
     @property
     def filter_text(self) -> str:
-        """What rows must have to be shown; empty without a table."""
+        """The text that rows must have to be shown; empty without a table."""
         return self.table.rows.state.filter_text if self.lists else ""
 
     def show_titles(self, titles: Sequence[SafeText], among: SafeText, empty: MakeLines) -> None:

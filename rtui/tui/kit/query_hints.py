@@ -29,10 +29,10 @@ from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, literal
 
 MOST_LOOKED_AT: Final = 5_000
-"""Of the namespaces beside each other, so many are looked at."""
+"""Namespaces side by side that are looked at at most."""
 
 MOST_NODES: Final = 2_000
-"""Of the patterns of a report, so many are looked at."""
+"""Patterns of a report that are looked at at most."""
 
 
 def vocabulary_of(session: BrowsingSession) -> Vocabulary:

@@ -49,16 +49,16 @@ QUERY_HINT: Final[Line] = (
 """Stands in the footer while a query is typed."""
 
 WRONG_HINT: Final[Line] = QUERY_HINT[2:4] + QUERY_HINT[6:]
-"""Stands there while what is typed can't be read."""
+"""Stands there while the line can't be read."""
 
 
 class NameScreen(ModalScreen[str | None], FocusScreen[str | None]):
-    """Asks for the name of a query; returns it, None where the user has changed their mind."""
+    """Asks for the name of a query; returns it, or None if the user changed their mind."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Close", show=False)]
 
     def __init__(self, names: Mapping[str, str]) -> None:
-        """`names` are those that there are: one of them is replaced."""
+        """`names`: saved queries; saving under one of them replaces it."""
         super().__init__()
         known = f", or one of {', '.join(names)} to replace it" if names else ""
         self.line = InputLine(placeholder=f"a name{known}", id="query-name", max_length=40)
@@ -146,12 +146,12 @@ class QueryLine(FilterInput):
 
     @property
     def text(self) -> str:
-        """What is typed, with saved queries in place of their names."""
+        """The typed line, with saved queries in place of their names."""
         return expanded(self.value, self.saved) if "@" in self.value else self.value
 
     @property
     def reading(self) -> Reading:
-        """What the line says."""
+        """The query and the problems of the line."""
         text = self.text
         if self._read is None or self._read[0] != text:
             from rtui.analysis.query.near_misses import read_with_hints  # noqa: PLC0415 - not for the first paint
@@ -161,7 +161,7 @@ class QueryLine(FilterInput):
 
     @property
     def keys_hint(self) -> Line:
-        """What stands in the footer while the line is open."""
+        """The hint in the footer while the line is open."""
         return WRONG_HINT if self.reading.problems else QUERY_HINT
 
     @property
@@ -238,7 +238,7 @@ class QueryLine(FilterInput):
         self.app.push_screen(NameScreen(self.saved), named)
 
     def action_complete(self, step: int) -> None:
-        """Put in what may stand at the cursor; again, the next candidate."""
+        """Put in a completion at the cursor; again, the next candidate."""
         tried = self._tried
         if tried is None or tried.value != self.value:
             found = self._completion()

@@ -1,4 +1,4 @@
-"""What a user has chosen, remembered in `settings.toml`: theme, columns, orders, widths, panel and keys.
+"""The user's choices, remembered in `settings.toml`: theme, columns, orders, widths, panel and keys.
 
 The file may be edited by hand as well: what rtui writes keeps comments and order (tomlkit). It is read when rtui
 begins; a choice made on screen is in effect at once and written in a thread. Two running instances each write only
@@ -154,14 +154,14 @@ class SettingsFile:
             self._writing = loop.create_task(self._write_soon(), name="rtui settings")
 
     async def close(self) -> None:
-        """Write what was not written yet."""
+        """Write choices that are not in the file yet."""
         if self._writing is not None:
             await self._writing
         if self._unwritten:
             await asyncio.to_thread(self.flush)
 
     def flush(self) -> None:
-        """Write what was chosen into the file as it is now; a failure is kept in `failure`."""
+        """Write the choices into the file as it is now; a failure is kept in `failure`."""
         chosen, self._unwritten = self._unwritten, {}
         if not chosen or self.path is None:
             return
@@ -236,7 +236,7 @@ def split_name(name: str) -> list[str]:
 
 
 def setting_names() -> dict[str, str]:
-    """Return what each setting of a fixed name is for."""
+    """Return the purpose of each setting of a fixed name."""
     return dict(_described(Settings, ""))
 
 
@@ -313,7 +313,7 @@ _WORD: Final = re.compile(rf"(?<!\S)@({NAMED})(?!\S)")
 
 
 def place_of(target: Target) -> str:
-    """Return what the queries of a server are saved under: its profile, else its address."""
+    """Return the name that the queries of a server are saved under: its profile, else its address."""
     return target.name or str(target.label)
 
 
@@ -334,7 +334,7 @@ def unknown_names(line: str, saved: Mapping[str, str]) -> dict[str, str | None]:
 
 
 def save_query(settings: SettingsFile, target: Target, name: str, line: str) -> None:
-    """Remember a query under a name; raises SettingsError for a name that is none."""
+    """Remember a query under a name; raises SettingsError for an invalid name."""
     if not _NAME.fullmatch(name):
         raise SettingsError("A name has up to 40 letters, digits, - and _, and no blanks.")
     settings.choose(f"queries.{place_of(target)}.{name}", line)

@@ -27,7 +27,7 @@ MIN_LABEL_CELLS: Final = 20
 """A server label is cut in the middle beyond a quarter of the line, but not below this."""
 
 IDENTITY_CELLS: Final = 60
-"""The identity keeps so much of the line when figures want more."""
+"""Cells of the line that the identity keeps when figures want more."""
 
 FIGURES_FROM: Final = 2
 """Blank cells between a title and the figures of the server."""
@@ -199,7 +199,7 @@ def run_action_of(span: Span, owner: str) -> str | None:
 
 
 SEARCH: Final = literal("search")
-"""What a search is called while it runs."""
+"""The word for a search while it runs."""
 
 _PAUSABLE: Final = frozenset({SEARCH, *(STATES[state][0] for state in (ScanState.RUNNING, ScanState.PAUSED))})
 _PACE: Final = literal("pace ")
@@ -257,7 +257,7 @@ def progress_bar(progress: Progress, width: int) -> list[Piece]:
 
 
 def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool) -> list[Piece]:
-    """Return what the scan has found and what it costs."""
+    """Return the findings and the cost of the scan."""
     progress = status.progress
     is_over = progress.state.is_over
     keys = fmt.count(progress.keys) if is_over else fmt.short_count(progress.keys)
@@ -303,7 +303,7 @@ def speed_pieces(progress: Progress, *, shows_cost: bool) -> list[Piece]:
 
 
 def cost_pieces(cost: Cost) -> list[Piece]:
-    """Return what has been asked of the server in total, in parts of which some fit everywhere."""
+    """Return the total cost for the server, in parts of which some fit everywhere."""
     mark = "" if cost.is_measured else "≈ "
     parts = (
         (1, counted(cost.commands, "command")),

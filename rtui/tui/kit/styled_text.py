@@ -14,7 +14,7 @@ from rtui.keyspace.types import type_of
 
 
 class Role(StrEnum):
-    """What a piece of text means; themes define the style of each role."""
+    """The meaning of a text; themes define the style of each role."""
 
     TEXT = "text"
     MUTED = "muted"
@@ -211,7 +211,7 @@ def styled(pieces: Iterable[Piece], role: Role = Role.TEXT) -> Line:
 
 
 def cut_pieces(pieces: Sequence[Piece], cells: int, *, in_middle: bool = False) -> list[Piece]:
-    """Return what fits into `cells` cells, with an ellipsis where something was left out: at the end, or before it."""
+    """Return the pieces that fit into `cells` cells, with an ellipsis for the others: at the end, or in the middle."""
     if pieces_width(pieces) <= cells:
         return [*pieces]
     if cells <= 0:

@@ -99,7 +99,7 @@ class TableBody(OpenRows, can_focus=True):
 
     @property
     def subject(self) -> Subject:
-        """What the row under the cursor is about."""
+        """The subject of the row under the cursor."""
         return self.rows.subject(self.cursor_line) if len(self.rows) else None
 
     @property
@@ -152,7 +152,7 @@ class TableBody(OpenRows, can_focus=True):
         self.post_message(self.Highlighted())
 
     def line_at(self, number: int) -> Line | None:
-        """Return the line of a row, None where there is no such row."""
+        """Return the line of a row by its number; None beyond the last."""
         rows = self.rows
         if not 0 <= number < len(rows):
             return None
@@ -168,7 +168,7 @@ class TableBody(OpenRows, can_focus=True):
         return flashing(line) if self.marks_changes and has_changed(rows.table, rows.cells(number)) else line
 
     def on_resize(self) -> None:
-        """Have the columns fitted to the new width."""
+        """Ask for columns fitted to the new width."""
         self.post_message(self.Resized())
 
     def action_sort(self) -> None:
@@ -252,7 +252,7 @@ class ReportTable(Vertical):
 
     @property
     def _sorts(self) -> list[str | None]:
-        """What rows can be sorted by: the order in which the table is made, or a column."""
+        """The orders of rows: None for the order in which the table is made, or a column."""
         return [None, *(column.id for column in self.rows.table.columns)]
 
     def _sort_by(self, name: str | None, *, is_reversed: bool) -> None:

@@ -152,7 +152,7 @@ class TableRows:
         return None if identity is None else self._lines.get(identity)
 
     def subject(self, line: int) -> Subject:
-        """Return what the row on a line is about."""
+        """Return the subject of the row on a line."""
         return self.table.subject(self._shown[line])
 
     def cells(self, line: int) -> tuple[Cell, ...]:

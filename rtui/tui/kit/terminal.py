@@ -36,7 +36,7 @@ class MaybeGone:
             self._file.write(text)
 
     def flush(self) -> None:
-        """Write what waits to be written."""
+        """Write the buffered text."""
         with suppress(OSError):
             self._file.flush()
 
@@ -56,7 +56,7 @@ def terminal_driver(driver_class: type[Driver], on_message: Callable[[Message], 
 
         @cached_property
         def output_diff(self) -> OutputDiff:
-            """What the terminal shows."""
+            """The screen of the terminal, and frames reduced to what differs from it."""
             return OutputDiff()
 
         def write(self, data: str) -> None:
@@ -80,14 +80,14 @@ def terminal_driver(driver_class: type[Driver], on_message: Callable[[Message], 
 
 
 def forget_screen(driver: Driver | None) -> None:
-    """Have the driver write everything that is painted next, whatever the terminal shows."""
+    """Let the driver write everything that is painted next, whatever the terminal shows."""
     output_diff = getattr(driver, "output_diff", None)
     if isinstance(output_diff, OutputDiff):
         output_diff.forget()
 
 
 def disable_input(driver: Driver | None) -> None:
-    """Have the driver read no more, as of a terminal that may be gone."""
+    """Let the driver read no more, as of a terminal that may be gone."""
     if driver is not None:
         driver.disable_input()
 
@@ -104,24 +104,24 @@ MOUSE_MODES: Final = ("1000", "1003", "1015", "1006")
 
 
 def report_mouse(driver: Driver | None, *, is_wanted: bool) -> None:
-    """Have the terminal report the mouse, or keep it for selecting text."""
+    """Let the terminal report the mouse, or keep it for selecting text."""
     write_to(driver, "".join(f"\x1b[?{mode}{'h' if is_wanted else 'l'}" for mode in MOUSE_MODES))
 
 
 LONGEST_S: Final = 2.0
-"""A key waits at most so long for the one before it, whatever that does."""
+"""Seconds that a key waits for the last one at most, whatever that does."""
 
 LOOK_S: Final = 0.02
 """How often it is looked whether the widget is still there that the key before was for."""
 
 HELD_S: Final = 1.0
-"""Keys wait at most so long for what the one before them began,"""
+"""Seconds that keys wait at most for work that the last one began,"""
 
 ENDS_WAITING: Final = frozenset({"escape", "ctrl+c", "ctrl+q"})
 """and no longer after one of these."""
 
 ROUNDS: Final = 2
-"""So many times a key is followed: messages that its widget posts come up behind the key."""
+"""Times that a key is followed: messages that its widget posts come up behind the key."""
 
 
 class KeySerialiser:
@@ -145,11 +145,11 @@ class KeySerialiser:
         """The node in whose queue the callback is."""
         self._timer: Timer | None = None
         self._is_over: Callable[[], bool] | None = None
-        """Whether what the key before began is over; None where it began nothing."""
+        """Whether the work that the last key began is over; None where it began none."""
         self._held_s = 0.0
 
     def hold(self, is_over: Callable[[], bool]) -> None:
-        """Have keys wait until something is over that the key before them began, such as going to a row."""
+        """Hold keys until work is over that the last one began, such as going to a row."""
         self._is_over, self._held_s = is_over, self._now_s()
 
     @property

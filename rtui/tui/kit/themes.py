@@ -40,7 +40,7 @@ class Palette(Enum):
 
 
 def palette_of(console: Console) -> Palette:
-    """Return what the terminal of a console shows, as Rich reads it from TERM and COLORTERM."""
+    """Return the palette of a console's terminal, as Rich reads it from TERM and COLORTERM."""
     system = console.color_system
     return Palette(system) if system in ("truecolor", "256") else Palette.ANSI
 
@@ -206,7 +206,7 @@ def try_theme(path: Path, theme: Theme, css: str) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return one line of what a failed parse says."""
+    """Return the message of a failed parse in one line."""
     if isinstance(error, StylesheetParseError):
         for rule in error.errors.rules:
             for _token, message in rule.errors:

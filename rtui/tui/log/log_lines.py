@@ -28,14 +28,14 @@ LEAVES_OUT: Final = "!"
 """A filter that begins with it keeps the entries without the text behind it."""
 
 SLICE_ENTRIES: Final = 1000
-"""So many are searched at once."""
+"""Entries that are searched in one slice."""
 
 MOST_UNDECIDED: Final = 500
-"""Of the latest entries so many are looked at again while they may change."""
+"""Latest entries that are looked at again while they may change."""
 
 
 TOGETHER_S: Final = 0.1
-"""What asks the server about itself within so many seconds is one row: nine commands every few seconds."""
+"""Seconds within which questions about the server itself are one row: nine commands every few seconds."""
 
 
 def has_text(entry: LogEntry, needle: bytes) -> bool:
@@ -45,7 +45,7 @@ def has_text(entry: LogEntry, needle: bytes) -> bool:
 
 
 Row: TypeAlias = Sequence[LogEntry]
-"""What stands in one row: an entry, or several that asked the server about itself at once."""
+"""The entries of one row: one, or several that asked the server about itself at once."""
 
 
 def is_one_row(first: LogEntry, entry: LogEntry) -> bool:
@@ -106,7 +106,7 @@ class LogRows:
         return next((line for line, row in enumerate(self) if wanted in row), None)
 
     def load(self) -> Slices[None]:
-        """Take what there is, in slices of a few milliseconds."""
+        """Take all entries of the log, in slices of a few milliseconds."""
         log = self._log
         for at, entry in enumerate(tuple(log.entries), 1):
             if not self._may_decide(entry):
@@ -218,7 +218,7 @@ def header_line(layout: LogLayout) -> Line:
 
 
 def in_sum(row: Row) -> LogEntry:
-    """Return the entry of a row; of several, one with what they have come to together."""
+    """Return the entry of a row; of several, their sum."""
     first = row[0]
     if len(row) == 1:
         return first
@@ -314,13 +314,13 @@ def summary_line(log: CommandLog, shown: int, needle: str, width: int) -> Line:
 
 
 def _with(needle: str) -> SafeText:
-    """Return what a filter asks for, such as `with "facts"`."""
+    """Return a filter in words, such as `with "facts"`."""
     word, text = ("without", needle[1:]) if needle.startswith("!") else ("with", needle)
     return SafeText(f'{word} "{display_text(text, limit=40)}"')
 
 
 def empty_lines(log: CommandLog, needle: str, width: int) -> list[Line]:
-    """Return what stands in place of the entries where there are none."""
+    """Return the lines in place of entries, while there are none."""
     if not needle:
         return [(), *prose(literal("Nothing has been sent yet."), width, Role.MUTED)]
     count = counted(len(log.entries), "entry", plural="entries")
@@ -339,7 +339,7 @@ OUTCOMES: Final = {
     "error": literal("answered with an error"),
     "lost": literal("the connection ended before all replies had come"),
 }
-"""What became of a command, for the view of one entry."""
+"""The outcomes of a command, for the view of one entry."""
 
 
 def whole_lines(row: Row, width: int) -> list[Line]:
