@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from rtui.demo.load import demo_server  # noqa: E402 - the checkout has to be found first
 from rtui.server.wire.target import Target  # noqa: E402
-from rtui.tui.help.screen import HelpScreen  # noqa: E402
+from rtui.tui.help import HelpScreen  # noqa: E402
 from tests.tui.visiting import Visitor, visiting  # noqa: E402
 
 Steps = Callable[[Visitor], Awaitable[None]]

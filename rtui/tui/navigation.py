@@ -40,8 +40,8 @@ from rtui.tui.find.found_rows import USUAL, FoundRows
 from rtui.tui.find.found_view import FIND_COMMANDS, FoundBody
 from rtui.tui.find.screen import FindScreen, new_rows
 from rtui.tui.goto import NARROWING, Destination, GotoKind, GotoScreen, Loaded
-from rtui.tui.help.pages import HelpPage, conventions_page, rules_page, topics
-from rtui.tui.help.screen import HelpScreen
+from rtui.tui.help import HelpScreen
+from rtui.tui.help_pages import HelpPage, conventions_page, rules_page, topics
 from rtui.tui.kit import bars, line_view, panel_view, table
 from rtui.tui.kit.command import APP_COMMANDS, ScreenCommand
 from rtui.tui.kit.command_screen import CommandScreen, KeysWanted
@@ -52,7 +52,7 @@ from rtui.tui.kit.settings import SettingsFile, saved_queries
 from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.textual_private import Toast
 from rtui.tui.kit.themes import CSS_FILE
-from rtui.tui.log.screen import LOG_COMMANDS, LogScreen, LogView
+from rtui.tui.log import LOG_COMMANDS, LogScreen, LogView
 from rtui.tui.server.panels import NODES, OVERVIEW, SERVER_COMMANDS
 from rtui.tui.server.panels import PANELS as SERVER_PANELS
 from rtui.tui.server.screen import ServerScreen, ServerStates

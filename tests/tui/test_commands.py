@@ -23,14 +23,14 @@ from rtui.tui.browse.value_view import ValueView
 from rtui.tui.connect import ConnectScreen
 from rtui.tui.find.found_view import FIND_COMMANDS, FoundBody
 from rtui.tui.find.screen import FindScreen
-from rtui.tui.help.pages import page_lines
-from rtui.tui.help.screen import keys_page
+from rtui.tui.help import keys_page
+from rtui.tui.help_pages import page_lines
 from rtui.tui.kit.choice import CardScreen, ChoiceList, ListScreen, QuitScreen, TextCard
 from rtui.tui.kit.clipboard import SelectScreen
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Owner, ScreenCommand, bindings, footer_commands
 from rtui.tui.kit.line_view import ScrollingPanel
 from rtui.tui.kit.table import TableBody
-from rtui.tui.log.screen import LOG_COMMANDS, LogScreen, LogView
+from rtui.tui.log import LOG_COMMANDS, LogScreen, LogView
 from rtui.tui.navigation import all_commands, command_sets
 from rtui.tui.server.panels import SERVER_COMMANDS
 from rtui.tui.server.screen import ServerScreen

@@ -16,9 +16,9 @@ from rtui.server.options import BrowseOptions
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.goto import NARROWING, Destination, GotoKind, GotoScreen, Wanted, entry_line, matching, wanted
-from rtui.tui.help.screen import HelpScreen
+from rtui.tui.help import HelpScreen
 from rtui.tui.kit.styled_text import line_width
-from rtui.tui.log.screen import LogScreen
+from rtui.tui.log import LogScreen
 from rtui.tui.run import ReportApp
 from tests.made_report import made_report
 from tests.tui.browsing import BrowseUser, browsing, until

@@ -12,8 +12,8 @@ from rtui.registry.find import SHIPPED
 from rtui.registry.rules import RULES
 from rtui.server.wire.command_log import Purpose
 from rtui.tui.goto import NARROWING
-from rtui.tui.help.pages import CONVENTIONS, found_lines, page_lines
-from rtui.tui.help.screen import HelpScreen, groups_for, keys_page
+from rtui.tui.help import HelpScreen, groups_for, keys_page
+from rtui.tui.help_pages import CONVENTIONS, found_lines, page_lines
 from rtui.tui.kit.command import RULES_PAGE, Group, HelpSubject, Owner
 from rtui.tui.kit.styled_text import Line, line_width
 from rtui.tui.navigation import all_commands, help_topics

@@ -20,7 +20,7 @@ from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.find.screen import FindScreen
 from rtui.tui.goto import GotoScreen
-from rtui.tui.help.screen import HelpScreen
+from rtui.tui.help import HelpScreen
 from rtui.tui.kit.choice import SwitchScreen
 from rtui.tui.kit.command import Condition, Owner
 from rtui.tui.kit.command_screen import CommandScreen, FocusScreen

@@ -19,8 +19,8 @@ from rtui.server.wire.secret import Secret
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.styled_text import line_width
-from rtui.tui.log.log_lines import TOGETHER_S, LogRows, header_line, layout_log, row_line, summary_line, whole_lines
-from rtui.tui.log.screen import LogScreen
+from rtui.tui.log import LogScreen
+from rtui.tui.log_lines import TOGETHER_S, LogRows, header_line, layout_log, row_line, summary_line, whole_lines
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import FixedSession
 from tests.tui.visiting import check_text

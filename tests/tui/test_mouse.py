@@ -10,7 +10,7 @@ from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.connect import DatabasesScreen, ServersScreen
 from rtui.tui.find.screen import FindScreen
 from rtui.tui.goto import GotoScreen
-from rtui.tui.help.screen import HelpScreen
+from rtui.tui.help import HelpScreen
 from rtui.tui.kit.bars import Bar
 from tests.snapshots.test_screens import SCANNING
 from tests.tui.browsing import BrowseUser, browsing, until

@@ -26,7 +26,7 @@ from rtui.server.scan.progress import ScanState
 from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target
-from rtui.tui.help.screen import HelpScreen
+from rtui.tui.help import HelpScreen
 from rtui.tui.kit.choice import ChoiceScreen, SwitchScreen
 from tests.monitor import Recorded, Recorder, escapes_quotes
 from tests.proxy import DelayProxy

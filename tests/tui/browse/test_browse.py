@@ -17,7 +17,7 @@ from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectionLost
 from rtui.tui.browse.shown_value import Tab
 from rtui.tui.browse.tree_pane import TreePane
-from rtui.tui.help.screen import HelpScreen
+from rtui.tui.help import HelpScreen
 from rtui.tui.kit.choice import ChoiceScreen, SwitchScreen
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import COMPLETE, FixedSession

@@ -22,7 +22,7 @@ from rtui.keyspace.text.display import _DRAWN_TOGETHER, HOSTILE
 from rtui.server.options import BrowseOptions
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.help.screen import HelpScreen
+from rtui.tui.help import HelpScreen
 from rtui.tui.kit.bars import FilterInput
 from rtui.tui.kit.terminal import (
     _LOOKALIKES,

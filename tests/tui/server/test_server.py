@@ -21,7 +21,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.health.session import SavedHealth, Trouble
 from rtui.server.options import BrowseOptions
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.help.screen import HelpScreen
+from rtui.tui.help import HelpScreen
 from rtui.tui.kit.bars import TitleBar
 from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.styled_text import line_width

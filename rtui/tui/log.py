@@ -29,7 +29,7 @@ from rtui.tui.kit.panel_screen import RowsScreen
 from rtui.tui.kit.panel_view import key_hint
 from rtui.tui.kit.status_lines import over_title
 from rtui.tui.kit.styled_text import Line, literal
-from rtui.tui.log.log_lines import (
+from rtui.tui.log_lines import (
     LogRows,
     Row,
     empty_lines,

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.help.pages import Entry, HelpPage, found_lines, page_lines
+from rtui.tui.help_pages import Entry, HelpPage, found_lines, page_lines
 from rtui.tui.kit.bars import FilterInput
 from rtui.tui.kit.choice import CardScreen
 from rtui.tui.kit.command import Group, HelpSubject, Owner, ScreenCommand

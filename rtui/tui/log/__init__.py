@@ -1,1 +1,0 @@
-"""The command log: what was sent to the server."""
