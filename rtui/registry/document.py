@@ -1,11 +1,18 @@
-"""The registry file as types: its keys, each with its purpose. Its JSON schema follows, docstrings included."""
+"""The registry file as types: its keys, each with its purpose, and its JSON schema, which includes their docstrings.
+
+The schema is for editors; `python -m rtui.registry.document` writes it beside this module.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import json
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
+
+from rtui.registry.rules import RULES, Kind, Rule
 
 Text = Annotated[str, Meta(min_length=1)]
 
@@ -167,3 +174,48 @@ class Document(_Table, frozen=True):
         Meta(description="Rules by their id: off, warn, error, or a table with severity and parameters."),
     ] = {}
     pattern: Annotated[list[PatternTable], Meta(description="Patterns, in any order.")] = []
+
+
+SCHEMA_PATH: Final = Path(__file__).with_name("rtui.schema.json")
+
+_KINDS: Final[dict[Kind, dict[str, Any]]] = {
+    Kind.COUNT: {"type": "integer", "minimum": 0},
+    Kind.SHARE: {"type": "number", "minimum": 0, "maximum": 1},
+    Kind.RATIO: {"type": "number", "minimum": 0},
+    Kind.DURATION: {"type": "string"},
+    Kind.SIZE: {"type": ["string", "integer"]},
+    Kind.WORDS: {"type": "array", "items": {"type": "string"}},
+    Kind.FLAG: {"type": "boolean"},
+}
+
+_SEVERITY: Final = {"enum": ["off", "warn", "error"]}
+
+
+def schema_text() -> str:
+    """Return the JSON schema of registry files as the text of its file."""
+    found = msgspec.json.schema(Document)
+    rules = found["$defs"]["Document"]["properties"]["rules"]
+    rules |= {"properties": {rule.id: _rule(rule) for rule in RULES.values()}, "additionalProperties": False}
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "rtui registry", **found}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    parameters = {
+        name: {**_KINDS[one.kind], "description": one.help, "default": one.default}
+        for name, one in rule.parameters.items()
+    }
+    table = {
+        "type": "object",
+        "properties": {"severity": _SEVERITY, **parameters},
+        "additionalProperties": False,
+    }
+    return {
+        "description": f"{rule.title}. {rule.reason}",
+        "default": rule.severity.value,
+        "anyOf": [_SEVERITY, table],
+    }
+
+
+if __name__ == "__main__":
+    SCHEMA_PATH.write_text(schema_text(), "utf-8")

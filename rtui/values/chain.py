@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 from rtui.values import (
     bson,
     cbor,
-    charsets,
     compressed,
     encoded,
     igbinary,
@@ -23,7 +22,6 @@ from rtui.values import (
     msgpack,
     nearly_json,
     php,
-    php_compression,
     pickles,
     pictures,
     plain,
@@ -43,7 +41,7 @@ from rtui.values.tree import SEPARATOR, Decoded, Form, Kind, Node, Step
 BUILT_IN: Final = (
     *nearly_json.FORMATS,
     *compressed.FORMATS,
-    *php_compression.FORMATS,
+    *php.COMPRESSED,
     *prefixed.FORMATS,
     *pickles.FORMATS,
     *php.FORMATS,
@@ -59,7 +57,7 @@ BUILT_IN: Final = (
     *snappy.FORMATS,
     *plain.FORMATS,
     *protobuf.FORMATS,
-    *charsets.FORMATS,
+    *plain.CHARSET_FORMATS,
 )
 """All decoders in the order in which they are asked, without the fallbacks TEXT and HEX."""
 

@@ -13,8 +13,7 @@ from typing import Final
 
 from rtui.values.limits import Budget, Cut, Exceeded, Invalid, Stopped
 from rtui.values.pickle_classes import is_known, known_object, uuid_text
-from rtui.values.pickle_instructions import Instruction, instructions
-from rtui.values.pickle_values import MAX_INTEGER_BITS, Item, Machine
+from rtui.values.pickle_values import MAX_INTEGER_BITS, Instruction, Item, Machine, instructions
 from rtui.values.source import CERTAIN, LIKELY, OFFERED, POSSIBLE, Format, Source
 from rtui.values.tree import Form, Kind, Node, Step
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.registry import schema
+from rtui.registry.document import SCHEMA_PATH, schema_text
 from rtui.registry.find import find_registry, named_registry, shipped_names
 from rtui.registry.load import load_registry, read_registry
 from rtui.registry.naming import DEFAULT_LONGEST, rule_ids
@@ -242,6 +242,6 @@ def test_any_text_has_lines(text: str) -> None:
 
 
 def test_the_schema_that_ships_is_of_these_types() -> None:
-    assert schema.PATH.read_text("utf-8") == schema.text(), "run: python -m rtui.registry.schema"
-    found = json.loads(schema.PATH.read_text("utf-8"))
+    assert SCHEMA_PATH.read_text("utf-8") == schema_text(), "run: python -m rtui.registry.document"
+    found = json.loads(SCHEMA_PATH.read_text("utf-8"))
     assert set(found["$defs"]["Document"]["properties"]["rules"]["properties"]) == set(RULES)

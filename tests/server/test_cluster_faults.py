@@ -14,7 +14,7 @@ import pytest
 
 from rtui.analysis.report.document import CoverageKind
 from rtui.keyspace.slots import key_slot
-from rtui.keyspace.store.held_names import HeldNames
+from rtui.keyspace.store.name_search import HeldNames
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from tests.cluster_faults import FAULTS, FaultyCluster, faulty_cluster, stable_keys

@@ -13,7 +13,7 @@ from rtui.analysis.columns import EVERYTHING, Columns, parse_columns
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
 from rtui.cli.run import run_analysis
-from rtui.keyspace.store.held_names import HeldNames
+from rtui.keyspace.store.name_search import HeldNames
 from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.deployment.nodes import Deployment

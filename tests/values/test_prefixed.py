@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.values import choices, decode, decoder_names
-from rtui.values.charsets import CHARSETS
+from rtui.values.plain import CHARSETS
 from rtui.values.prefixed import MAX_PREFIX
 from tests.values.test_libraries import DOCUMENTS
 

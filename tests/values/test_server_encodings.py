@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.values.geo import Likeness, geo_likeness, longitude_latitude
-from rtui.values.hyperloglog import DENSE_BYTES, HEADER_BYTES, estimate
+from rtui.values.server_encodings import DENSE_BYTES, HEADER_BYTES, Likeness, estimate, geo_likeness, longitude_latitude
 from tests.servers import Server
 
 PLACES = {

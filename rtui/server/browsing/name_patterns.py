@@ -16,7 +16,7 @@ from typing import Final
 
 from rtui.analysis.report.document import Coverage, CoverageKind, Head, Report, Scope, ServerReport, Summary
 from rtui.keyspace.slices import Slicer, Steps, elsewhere
-from rtui.keyspace.store.held_names import HeldNames
+from rtui.keyspace.store.name_search import HeldNames
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 

@@ -102,7 +102,7 @@ class BrowsingSession:
         """The server's health."""
         self._node_statuses = NodeStatuses(self.deployment)
         self._size: int | None = None
-        """The number of keys of the database by the servers' own count; None if any does not tell."""
+        """The number of keys of the database by the servers' own count; None if any does not report it."""
         self._rescans = 0
         """The number of rescans; each one reads the LFU settings again."""
         self._refreshing: asyncio.Task[None] | None = None
@@ -238,7 +238,7 @@ class BrowsingSession:
                     clock=self.clock,
                 )
                 return self._search
-        from rtui.keyspace.store.held_names import HeldNames  # noqa: PLC0415 - when it is wanted
+        from rtui.keyspace.store.name_search import HeldNames  # noqa: PLC0415 - when it is wanted
         from rtui.server.search.run import KeySearch  # noqa: PLC0415
         from rtui.server.search.search import LISTED, TOP_LISTED  # noqa: PLC0415
 
@@ -350,7 +350,7 @@ class BrowsingSession:
 
     @for_purpose(Purpose.SERVER)
     async def database_count(self) -> int | None:
-        """Return the number of databases of the server; None if it does not tell. Raises ConnectionLost."""
+        """Return the number of databases of the server; None if it does not report it. Raises ConnectionLost."""
         return await database_count(self.connection, self.capabilities)
 
     async def open_namespace(self, node: Namespace) -> None:

@@ -210,7 +210,7 @@ class HealthSession(Health):
         super().__init__(report, registry)
         self._deployment, self._capabilities, self._clock = deployment, capabilities, clock
         self.sizes: dict[str, int | None] = {}
-        """The number of keys of each cluster node by its id; None if it does not tell."""
+        """The number of keys of each cluster node by its id; None if it does not report it."""
         self._load: dict[str, Any] = {}
         """The sums of memory and load over a cluster's nodes; empty before the first reading."""
         self._epoch: object = None
@@ -317,7 +317,7 @@ class HealthSession(Health):
     async def count_keys(self) -> int | None:
         """Return the number of keys; in a cluster of all online nodes, reading their memory and load, too.
 
-        Returns None if any does not tell. Raises ConnectionLost.
+        Returns None if any does not report it. Raises ConnectionLost.
         """
         if not self._capabilities.allows(Feature.DBSIZE):
             return None

@@ -24,7 +24,7 @@ from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.rows.ordering import Sort
-from rtui.keyspace.store.held_names import HeldNames
+from rtui.keyspace.store.name_search import HeldNames
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText

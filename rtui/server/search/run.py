@@ -25,7 +25,7 @@ from rtui.analysis.query.query import Query, in_quotes
 from rtui.analysis.query.terms import GLOB, TEXT, Fact
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.slots import key_slot
-from rtui.keyspace.store.held_names import HeldNames
+from rtui.keyspace.store.name_search import HeldNames
 from rtui.keyspace.text.display import SafeText, display
 from rtui.keyspace.types import NO_TYPE
 from rtui.server import guard

@@ -36,8 +36,8 @@ from rtui.tui.kit.layout import value_text_pieces
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import literal
 from rtui.values import SEPARATOR, Summary, UnknownDecoderError, summarise
-from rtui.values.geo import Likeness, geo_likeness, longitude_latitude
 from rtui.values.plain import HEX, TEXT
+from rtui.values.server_encodings import Likeness, geo_likeness, longitude_latitude
 
 MOST_SEGMENTS: Final = 64
 """The rest of a longer name is one segment of its pattern."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rtui.analysis.facts import KeyFacts, Reason, RowFacts, Unknown
 from rtui.keyspace.rows.rows import Row, RowKind
-from rtui.keyspace.store.held_names import HeldNames
+from rtui.keyspace.store.name_search import HeldNames
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.types import STRING

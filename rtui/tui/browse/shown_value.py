@@ -19,7 +19,7 @@ from rtui.tui.browse.document import Document
 from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder
 from rtui.tui.kit.history import TreePlace
 from rtui.tui.kit.styled_text import literal
-from rtui.values.geo import Likeness
+from rtui.values.server_encodings import Likeness
 
 if TYPE_CHECKING:  # it is imported with all that adds up
     from rtui.analysis.report.document import Step

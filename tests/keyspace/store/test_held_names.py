@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.keyspace.slices import finish
-from rtui.keyspace.store.held_names import PAGE, HeldNames
+from rtui.keyspace.store.name_search import PAGE, HeldNames
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 

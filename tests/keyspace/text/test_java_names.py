@@ -11,7 +11,7 @@ from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.plan import plan_of
 from rtui.keyspace.rows.rows import RowKind, VisibleRows
 from rtui.keyspace.slices import finish
-from rtui.keyspace.store.held_names import HeldNames
+from rtui.keyspace.store.name_search import HeldNames
 from rtui.keyspace.store.packed_names import Chunk, pack_inline
 from rtui.keyspace.store.split_names import SplitNames
 from rtui.keyspace.store.store import NamespaceStore

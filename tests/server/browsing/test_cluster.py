@@ -13,7 +13,7 @@ from rtui.analysis.facts import NO_TTL, Reason, Unknown
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.parsing import parse
 from rtui.keyspace.slots import SLOTS, key_slot
-from rtui.keyspace.store.held_names import HeldNames
+from rtui.keyspace.store.name_search import HeldNames
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Segment
 from rtui.registry.load import read_registry

@@ -19,7 +19,7 @@ from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.slots import key_slot
-from rtui.keyspace.store.held_names import HeldNames
+from rtui.keyspace.store.name_search import HeldNames
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 from rtui.server.analysis.run import AnalysisRun

@@ -18,7 +18,7 @@ from rtui.tui.app import RtuiApp
 from rtui.tui.browse.decoder_choice import ChosenDecoders, DecoderScreen
 from rtui.tui.browse.value_rows import Item, ItemKind
 from rtui.tui.kit.settings import SettingsFile
-from rtui.values.geo import longitude_latitude
+from rtui.values.server_encodings import longitude_latitude
 from tests.servers import Server
 from tests.tui.visiting import Visitor, visiting
 

@@ -64,7 +64,7 @@ async def read_string(reader: ValueReader) -> Preview:
 
 async def _counted(reader: ValueReader, shown: Preview, data: bytes) -> Preview:
     """Count the elements of a HyperLogLog from all of its registers, like PFCOUNT, without writing the count."""
-    from rtui.values.hyperloglog import estimate  # noqa: PLC0415 - a report must not wait for all decoders
+    from rtui.values.server_encodings import estimate  # noqa: PLC0415 - a report must not wait for all decoders
 
     total = shown.total
     if not isinstance(total, int) or total > MAX_WINDOW_BYTES:
@@ -231,7 +231,7 @@ def read_hyperloglog(head: bytes, size_bytes: int | None) -> tuple[bytes, int | 
 
     Returns the encoding of the registers, and the count, None if an element was added since PFCOUNT last ran.
     """
-    from rtui.values.hyperloglog import DENSE_BYTES, HEADER_BYTES, MAGIC  # noqa: PLC0415 - as above
+    from rtui.values.server_encodings import DENSE_BYTES, HEADER_BYTES, MAGIC  # noqa: PLC0415 - as above
 
     if len(head) < HEADER_BYTES or not head.startswith(MAGIC) or head[5:8] != b"\0\0\0":
         return None

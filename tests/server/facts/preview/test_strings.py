@@ -15,7 +15,7 @@ from rtui.server.facts.preview.strings import (
     set_bits,
     starts_like_json,
 )
-from rtui.values.hyperloglog import DENSE_BYTES
+from rtui.values.server_encodings import DENSE_BYTES
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
