@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from rtui.analysis.query.parsing import word_end
+from rtui.analysis.query.parsing import items, word_end, word_starts
 from rtui.analysis.query.query import HEAD, Span, raw_bytes, written_bytes
 from rtui.analysis.query.terms import TERMS, Form, TermSpec
 from rtui.keyspace.text.display import SafeText, display_text
@@ -78,7 +78,8 @@ def complete(line: str, cursor: int, vocabulary: Vocabulary | None = None) -> Co
     """Return what may stand at a cursor, an index between characters."""
     vocabulary = vocabulary or Vocabulary()
     cursor = max(0, min(cursor, len(line)))
-    start = _start_of_word(line, cursor)
+    before = [*word_starts(line[:cursor])][-1:]
+    start = before[0] if before and word_end(line[:cursor], before[0]) == cursor else cursor
     at = start + (line[start:cursor].startswith("!"))
     typed = line[at:cursor]
     head = HEAD.match(typed)
@@ -89,7 +90,7 @@ def complete(line: str, cursor: int, vocabulary: Vocabulary | None = None) -> Co
     help_text = term_help(spec)
     value_start = at + head.end()
     if spec.form is not Form.TEXT:
-        value_start += _last_item(line[value_start:cursor])
+        *_, (value_start, _) = items(line, value_start, cursor)
     value = line[value_start:cursor]
     if spec.form is Form.NAMES:
         candidates = tuple(islice(_names(spec, value, vocabulary), MOST))
@@ -103,33 +104,6 @@ def complete(line: str, cursor: int, vocabulary: Vocabulary | None = None) -> Co
 def term_help(spec: TermSpec) -> SafeText:
     """Return what a term finds, with examples: `keys by their length: … (len>10000, len:1)`."""
     return SafeText(f"{spec.help} ({', '.join(spec.examples)})".replace(": (", " ("))
-
-
-def _start_of_word(line: str, cursor: int) -> int:
-    """Return where the word begins that the cursor is in or at the end of."""
-    at = 0
-    while at < cursor:
-        while at < cursor and line[at].isspace():
-            at += 1
-        end = word_end(line, at) if at < cursor else cursor
-        if end >= cursor:
-            return at
-        at = max(end, at + 1)
-    return cursor
-
-
-def _last_item(text: str) -> int:
-    """Return where the last of several values begins."""
-    in_quotes, last, at = False, 0, 0
-    while at < len(text):
-        if text[at] == "\\" and in_quotes:
-            at += 1
-        elif text[at] == '"':
-            in_quotes = not in_quotes
-        elif text[at] == "," and not in_quotes:
-            last = at + 1
-        at += 1
-    return last
 
 
 def _beginnings(typed: str) -> Iterator[Candidate]:

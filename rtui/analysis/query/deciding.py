@@ -21,11 +21,10 @@ from typing import Any, Final
 
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.query.patterns import PatternMatcher, read_pattern
-from rtui.analysis.query.places import slots_in
 from rtui.analysis.query.query import Query, Term
 from rtui.analysis.query.regex import ascii_regex, compiled, escaped, one_of_bytes
 from rtui.analysis.query.terms import Fact, Form, Keyword
-from rtui.keyspace.slots import key_slot
+from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.keyspace.text.glob import Matcher, PatternError, check_pattern, escape_glob, prefix_pattern, tokens
 from rtui.keyspace.text.java_names import HEADER, MARK, SIGN, java_text, swapped
 from rtui.keyspace.text.quantities import Bounds
@@ -174,7 +173,7 @@ def name_test(term: Term, separators: Separators) -> NameTest:
 
     A name that Java has serialised passes as its text does; a term that has the header in it is about the raw name and
     its split form. Raises RegexError, and ValueError for nodes and shards, which have to be replaced before, see
-    `places.on_slots`.
+    `plan.on_slots`.
     """
     if term.name == "slot":
         return NameTest(_in_slots(frozenset(slots_in(term.values))))
@@ -201,6 +200,13 @@ def typed_name(typed: bytes, separators: Separators) -> bytes:
     """Return a name as it is split; one with the sign of Java in front is typed as it is shown."""
     sign = SIGN.encode()
     return MARK + separators.java_separator + typed.removeprefix(sign) if typed.startswith(sign) else typed
+
+
+def slots_in(values: Iterable[object]) -> Iterable[int]:
+    """Yield the slots of ranges, of which one side may be open."""
+    for one in values:
+        if isinstance(one, Bounds):
+            yield from range(one.low or 0, (SLOTS - 1 if one.high is None else one.high) + 1)
 
 
 def _in_slots(slots: frozenset[int]) -> Test:

@@ -17,10 +17,9 @@ import polars as pl
 
 from rtui.analysis.columns import Asked, Columns
 from rtui.analysis.query.behind import scope_of
-from rtui.analysis.query.deciding import Comparison, NameTest, Test, TextTest, allowed, name_terms, name_test
+from rtui.analysis.query.deciding import Comparison, NameTest, Test, TextTest, allowed, name_terms, name_test, slots_in
 from rtui.analysis.query.matches import Order
 from rtui.analysis.query.patterns import HEX_PARTS
-from rtui.analysis.query.places import slots_in
 from rtui.analysis.query.query import Query, Term
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import Scope
@@ -77,7 +76,7 @@ def condition_of(query: Query, separators: Separators, now_ms: int) -> Condition
     """Return what the rows that a query finds are like; times to live are what is left of them at `now_ms`.
 
     A time to live that has run out is 0 ms. Raises RegexError where an expression can't be used, ValueError for nodes
-    and shards, which have to be replaced before, see `places.on_slots`.
+    and shards, which have to be replaced before, see `plan.on_slots`.
     """
     facts = [_fact(term, now_ms) for term in query.terms if term.spec.fact is not Fact.NAME]
     return Condition(

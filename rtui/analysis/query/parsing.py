@@ -97,7 +97,7 @@ def read(line: str) -> Reading:
         return Reading(Query(), (Problem(Span(MAX_LINE, len(line)), SafeText("the line is too long")),))
     terms: list[Term] = []
     problems: list[Problem] = []
-    for start in _word_starts(line):
+    for start in word_starts(line):
         try:
             terms.append(_Word(line, start).term())
         except QueryError as error:
@@ -108,7 +108,7 @@ def read(line: str) -> Reading:
     return Reading(Query(tuple(terms[:MAX_TERMS])), tuple(problems))
 
 
-def _word_starts(line: str) -> Iterator[int]:
+def word_starts(line: str) -> Iterator[int]:
     """Yield where the words of a line begin."""
     at = _after_spaces(line, 0)
     while at < len(line):
@@ -140,6 +140,19 @@ def word_end(line: str, start: int) -> int:
         if not is_list or line[at : at + 1] != ",":
             return at
         at += 1
+
+
+def items(line: str, at: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield where each of several values begins and ends; one whose quotes are not closed goes up to the end."""
+    while True:
+        is_quoted = line[at : at + 1] == '"'
+        quoted = _QUOTED.match(line, at, end) if is_quoted else None
+        is_open = is_quoted and quoted is None
+        stop = -1 if is_open else line.find(",", at if quoted is None else quoted.end(), end)
+        yield at, end if stop < 0 else stop
+        if stop < 0:
+            return
+        at = stop + 1
 
 
 class _Word:
@@ -174,7 +187,7 @@ class _Word:
             return self._made(spec.name, (self._text(at, spec.name),))
         if operator != ":":
             return self._made(spec.name, (self._number(spec, operator, at, end),))
-        values = tuple(self._value(spec, start, stop) for start, stop in self._items(at))
+        values = tuple(self._value(spec, start, stop) for start, stop in items(line, at, end))
         if len(values) > MAX_VALUES:
             raise self._problem(at, end, f"there are more than {MAX_VALUES} values")
         return self._made(spec.name, tuple(dict.fromkeys(values)))
@@ -237,19 +250,6 @@ class _Word:
         if len(raw) > MAX_VALUE_BYTES:
             raise self._problem(start, end, f"a value has more than {MAX_VALUE_BYTES} bytes")
         return raw
-
-    def _items(self, at: int) -> Iterator[tuple[int, int]]:
-        """Yield where each of several values begins and ends."""
-        line, end = self._line, self._end
-        while True:
-            quoted = _QUOTED.match(line, at, end) if line[at : at + 1] == '"' else None
-            stop = line.find(",", at if quoted is None else quoted.end(), end)
-            if line[at : at + 1] == '"' and quoted is None:
-                stop = -1
-            yield at, end if stop < 0 else stop
-            if stop < 0:
-                return
-            at = stop + 1
 
     def _value(self, spec: TermSpec, start: int, end: int) -> Value:
         """Read one of the values of a term."""

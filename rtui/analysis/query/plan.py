@@ -4,6 +4,10 @@ Names decide first, and cost nothing but the SCAN that brings them. Then the fac
 only of the keys that may still match: those whose question costs the same for every key first, and of them those first
 that leave fewest keys. MEMORY USAGE and lengths come last, since how they are asked depends on the type, and since a
 length may count as a use of the key, which an idle time has to be read before.
+
+In a cluster a node and a shard stand for the slots that they serve when a query is asked: `node:10.0.0.5:6379` becomes
+`slot:0-5460`, which is decided by names alone. So it means the same for a key that lies on the node's replica, and does
+not change while slots move during a search.
 """
 
 from __future__ import annotations
@@ -16,12 +20,15 @@ from typing import Final
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import counted, seconds, written_keys
-from rtui.analysis.query.deciding import fact_tests, name_test
+from rtui.analysis.query.deciding import fact_tests, name_test, slots_in
 from rtui.analysis.query.query import Query, Term
 from rtui.analysis.query.terms import Fact, Form
-from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.slots import SLOTS, joined_ranges
+from rtui.keyspace.text.display import SafeText, display, display_text
 from rtui.keyspace.text.glob import Matcher, PatternError, check_pattern
 from rtui.keyspace.text.java_names import HEADER
+from rtui.keyspace.text.matching import nearest_word
+from rtui.keyspace.text.quantities import Bounds
 from rtui.keyspace.text.segments import Separators
 
 SCAN_US: Final = 1.0
@@ -30,6 +37,11 @@ and a call at full pace 200 (Redis 8.10, three million keys)."""
 
 FACT_US: Final = 1.5
 """Server time for one fact of a key, in writes as small as a scan's; 1.3–2.0 µs were measured."""
+
+MOST_NAMED: Final = 5
+"""So many nodes are named where one is not known."""
+
+_ALL: Final = frozenset(range(SLOTS))
 
 _WORTH: Final = 2
 """A glob with fewer literal bytes is not worth a server's while."""
@@ -226,3 +238,80 @@ def passing(terms: Sequence[Term]) -> float:
         one = _PASSING[term.spec.fact] * (1.2 if term.spec.form is Form.NAMES and len(term.values) > 1 else 1)
         share *= 1 - one if term.is_negated else one
     return share
+
+
+# places in a cluster
+
+
+@dataclass(frozen=True, slots=True)
+class ShardPlace:
+    """A shard of a cluster."""
+
+    nodes: tuple[str, ...]
+    """`host:port` of its primary and its replicas."""
+    slots: tuple[tuple[int, int], ...]
+    """First and last slot of each range."""
+
+
+class PlaceError(ValueError):
+    """A place that is not in the cluster; the message is a safe sentence."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(display_text(message, limit=600))
+
+
+def on_slots(query: Query, shards: Sequence[ShardPlace]) -> Query:
+    """Return the query with slots in the place of nodes and shards, `shards` in their order; none for a server alone.
+
+    Raises PlaceError.
+    """
+    return Query(tuple(_on_slots(term, shards) if term.name in ("node", "shard") else term for term in query.terms))
+
+
+def wanted_slots(query: Query) -> frozenset[int] | None:
+    """Return the slots that keys of a query may have; None where it has no term about slots."""
+    terms = [term for term in query.terms if term.name == "slot"]
+    if not terms:
+        return None
+    sets = [(frozenset(slots_in(term.values)), term.is_negated) for term in terms]
+    return frozenset.intersection(*(_ALL - slots if is_negated else slots for slots, is_negated in sets))
+
+
+def _on_slots(term: Term, shards: Sequence[ShardPlace]) -> Term:
+    if not shards:
+        raise PlaceError(f"{term} asks for a part of a cluster, and there is one server, which has all keys.")
+    found = _of_nodes(term, shards) if term.name == "node" else _of_shards(term, shards)
+    ranges = joined_ranges(pair for shard in found for pair in shard.slots)
+    if not ranges:  # no key is there
+        return replace(term, name="slot", values=(Bounds(0, SLOTS - 1),), is_negated=not term.is_negated)
+    return replace(term, name="slot", values=tuple(Bounds(first, last) for first, last in ranges))
+
+
+def _of_nodes(term: Term, shards: Sequence[ShardPlace]) -> list[ShardPlace]:
+    """Return the shards of nodes that are named by host and port, or by host."""
+    found: list[ShardPlace] = []
+    for name in term.names:
+        wanted = name.decode("utf-8", "surrogateescape")
+        here = [one for one in shards if any(wanted in (node, node.rpartition(":")[0]) for node in one.nodes)]
+        if not here:
+            raise PlaceError(_no_node(name, [node for one in shards for node in one.nodes]))
+        found += here
+    return found
+
+
+def _no_node(name: bytes, nodes: Sequence[str]) -> SafeText:
+    shown = display(name, limit=80)
+    near = nearest_word(shown, nodes)
+    named = list(dict.fromkeys([*([near] if near else []), *nodes]))[:MOST_NAMED]
+    more = len(nodes) - len(named)
+    rest = f" and {counted(more, 'more node')}" if more else ""
+    return SafeText(f"No node of the cluster is {shown}: there are {', '.join(named)}{rest}.")
+
+
+def _of_shards(term: Term, shards: Sequence[ShardPlace]) -> list[ShardPlace]:
+    numbers = [one for one in term.values if isinstance(one, Bounds)]
+    found = [shard for number, shard in enumerate(shards, 1) if any(number in one for one in numbers)]
+    if not found:
+        count = len(shards)
+        raise PlaceError(f"{term} is none of the shards, which are numbered 1 to {count:,} by their first slots.")
+    return found

@@ -1,7 +1,7 @@
 """The terms of the query language, declared: operators, values, which fact of a key they need, help.
 
 Parsing, printing, completion, help and error messages follow from this table. To add a term, add its entry and, where
-it is about names, its test (`deciding`); where it is about a new fact, how that is asked (`rtui.server.inspection`).
+it is about names, its test (`deciding`); where it is about a new fact, how that is asked (`server.search.candidates`).
 """
 
 from __future__ import annotations

@@ -224,7 +224,7 @@ class BrowsingSession:
         rows = None if self._analysis is None or asks_server else self._analysis.rows
         why_not = None if rows is None else rows.why_not(query, order)
         if rows is not None and why_not is None:
-            from rtui.analysis.query.places import PlaceError  # noqa: PLC0415 - when it is wanted
+            from rtui.analysis.query.plan import PlaceError  # noqa: PLC0415 - when it is wanted
             from rtui.server.search.preparation import shards_of  # noqa: PLC0415
             from rtui.server.search.rows import RowsSearch  # noqa: PLC0415 - imports Polars, as the analysis did
 

@@ -8,14 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from math import ceil, inf
-from typing import Final
+from typing import Any, Final
 
 from rtui.analysis import humanize
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.query.plan import FACT_US
 from rtui.analysis.query.query import EVERYTHING
 from rtui.analysis.query.terms import Fact
-from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.store.name_search import HeldNames
 from rtui.keyspace.store.namespace import Namespace
@@ -43,21 +42,18 @@ POLL_S: Final = 0.05
 """How often the answers so far are taken."""
 
 
-def weight(record: KeyRecord, fact: Fact) -> float:
-    """Return what a key is sorted by, least first; infinite where the fact is not known."""
-    value = getattr(record, fact.field)
+def weight(fact: Fact, value: Any, asked_at_s: float = 0.0) -> float:
+    """Return what a key is sorted by, least first; infinite where the fact is not known.
+
+    A time to live is what was left at `asked_at_s`; types are in the order of their names.
+    """
     if value is None:
         return inf
     if fact is Fact.TYPE:
-        return type_weight(value)
+        return float(int.from_bytes(value[:6].ljust(6, b"\0"), "big"))  # exact
     if fact is Fact.TTL:
-        return NEVER if value <= NO_EXPIRY else record.asked_at_s + value / 1000
+        return NEVER if value <= NO_EXPIRY else asked_at_s + value / 1000
     return float(-value)
-
-
-def type_weight(name: bytes) -> float:
-    """Return a number for a type, in the order of the names."""
-    return float(int.from_bytes(name[:6].ljust(6, b"\0"), "big"))  # exact
 
 
 class KeyWeights(ABC):
@@ -116,7 +112,8 @@ class KeyColumn(KeyWeights):
         """Keep the answers so far, and nothing else of them."""
         skipped = len(self.node.path())
         for record in self._run.matches.drain():
-            self.weights[record.key[skipped:]] = weight(record, self._fact)
+            value = getattr(record, self._fact.field)
+            self.weights[record.key[skipped:]] = weight(self._fact, value, record.asked_at_s)
 
 
 def cost_sentence(keys: int, sort: Sort, pace: Pace) -> SafeText:

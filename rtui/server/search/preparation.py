@@ -12,15 +12,13 @@ from typing import Final
 
 from rtui.analysis.estimates import Estimate, wilson
 from rtui.analysis.query.deciding import NameFilter
-from rtui.analysis.query.places import PlaceError, ShardPlace, on_slots
-from rtui.analysis.query.plan import LARGE, Plan, PlanCost, plan_of
+from rtui.analysis.query.plan import LARGE, PlaceError, Plan, PlanCost, ShardPlace, on_slots, plan_of
 from rtui.analysis.query.query import EVERYTHING, Query
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server import guard
 from rtui.server.deployment.nodes import Deployment, ServerNode
-from rtui.server.inspection.key_rights import before_length
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.options import FindOptions
 from rtui.server.scan.cursor_proof import known_dialect, prove_cursors
@@ -29,6 +27,7 @@ from rtui.server.scan.page import key_count
 from rtui.server.scan.progress import Cost
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import CALL_US, can_sample, sample
+from rtui.server.search.candidates import before_length
 from rtui.server.wire.capability import Capabilities, Feature
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection

@@ -9,8 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, repeat
-from math import inf
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
@@ -19,7 +18,7 @@ from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.kept_rows import PassRows, by_order, condition_of
 from rtui.analysis.query.matches import Order
-from rtui.analysis.query.places import ShardPlace, on_slots
+from rtui.analysis.query.plan import ShardPlace, on_slots
 from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
@@ -30,8 +29,7 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.scan.progress import Progress, ScanState
-from rtui.server.search.columns import NEVER as NEVER_EXPIRES
-from rtui.server.search.columns import KeyWeights, type_weight
+from rtui.server.search.columns import KeyWeights, weight
 from rtui.server.search.run import TWICE
 from rtui.server.search.search import LISTED, TOP_LISTED, Search, Stage
 from rtui.server.wire.connection import State
@@ -228,14 +226,5 @@ class KeptColumn(KeyWeights):
         column, skipped = self._fact.column, len(self.node.path())
         table = chunk.columns((*_NAME, column)).join(wanted, on=_NAME, how="semi", nulls_equal=True)
         keys = chain.from_iterable(keys_in_slices(table))
-        return {key[skipped:]: self._weight(value) for key, value in zip(keys, table[column], strict=True)}
-
-    def _weight(self, value: Any) -> float:
-        """Return what a key is sorted by, as `columns.weight` does."""
-        if value is None:
-            return inf
-        if self._fact is Fact.TYPE:
-            return type_weight(value.encode())
-        if self._fact is Fact.TTL:
-            return NEVER_EXPIRES if value == NEVER else value / 1000
-        return float(-value)
+        values = table[column].cast(pl.String).cast(pl.Binary) if self._fact is Fact.TYPE else table[column]
+        return {key[skipped:]: weight(self._fact, value) for key, value in zip(keys, values, strict=True)}

@@ -2,7 +2,7 @@
 
 Where the names of all keys are held already, they are searched here and the server is asked for facts alone; else a
 scan brings them, filtered by the server as far as one glob and one type can. What is asked about the keys is up to
-`inspection.key_finder`.
+`key_finder`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.matches import Matches
-from rtui.analysis.query.places import wanted_slots
-from rtui.analysis.query.plan import Plan, names_beside
+from rtui.analysis.query.plan import Plan, names_beside, wanted_slots
 from rtui.analysis.query.query import Query, in_quotes
 from rtui.analysis.query.terms import GLOB, TEXT, Fact
 from rtui.analysis.report.document import KeyRecord
@@ -31,7 +30,6 @@ from rtui.keyspace.types import NO_TYPE
 from rtui.server import guard
 from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.deployment.scanned import ScannedCluster
-from rtui.server.inspection.key_finder import KeyFinder
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.options import FindOptions
 from rtui.server.scan.cluster_scan import repeats_note
@@ -39,6 +37,7 @@ from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.node import ScanNode, with_slots
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
 from rtui.server.scan.scan import Scan
+from rtui.server.search.key_finder import KeyFinder
 from rtui.server.search.preparation import FindPreparation
 from rtui.server.search.search import Search, Stage
 from rtui.server.wire.capability import Capabilities

@@ -18,7 +18,7 @@ from rtui.analysis.query import behind
 from rtui.analysis.query.behind import Behind, cliff_keys, keys_of
 from rtui.analysis.query.deciding import NameFilter, fact_tests
 from rtui.analysis.query.parsing import QueryError, parse
-from rtui.analysis.query.places import PlaceError, ShardPlace, on_slots, wanted_slots
+from rtui.analysis.query.plan import PlaceError, ShardPlace, on_slots, wanted_slots
 from rtui.analysis.query.query import EVERYTHING, Query, Term
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import NodeKind, Scope, Summary

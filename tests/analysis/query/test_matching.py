@@ -11,8 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.facts import NO_EXPIRY
-from rtui.analysis.query.deciding import NameFilter, fact_tests
+from rtui.analysis.query.deciding import NameFilter
 from rtui.analysis.query.matches import Matches, Order
 from rtui.analysis.query.parsing import parse, read
 from rtui.analysis.query.patterns import HEX_PARTS, Pattern, PatternMatcher, Step, pattern_text, read_pattern
@@ -243,13 +242,6 @@ def test_what_the_server_filters(line: str, match: bytes | None, key_type: bytes
     assert (found.match, found.key_type) == (match, key_type)
 
 
-def test_keys_without_ttl_are_no_longer_lived_than_others() -> None:
-    (longer,) = fact_tests(parse("ttl>30d")).values()
-    (not_shorter,) = fact_tests(parse("!ttl<30d")).values()
-    assert not longer(NO_EXPIRY, 0.0)
-    assert not_shorter(NO_EXPIRY, 0.0)
-
-
 def test_expressions_take_linear_time() -> None:
     name = b"a" * 4000 + b"!"
     assert compiled(b"(a+)+$")(name) is None
@@ -265,11 +257,6 @@ def test_expressions_that_are_refused(expression: bytes) -> None:
 def test_expressions_look_at_bytes() -> None:
     assert compiled(b"^.\\xff$")(b"\x00\xff")
     assert compiled("é".encode())("café".encode())
-
-
-def test_terms_of_one_fact_are_decided_together() -> None:
-    (test,) = fact_tests(parse("size>1K size<2K")).values()
-    assert [test(value, 0.0) for value in (1024, 1025, 2047, 2048)] == [False, True, True, False]
 
 
 def test_without_the_library_expressions_say_so_and_all_else_works(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from rtui.analysis.humanize import Mark
 from rtui.analysis.query.kept_rows import PassRows
 from rtui.analysis.query.matches import Order
 from rtui.analysis.query.parsing import parse
-from rtui.analysis.query.places import PlaceError, ShardPlace
+from rtui.analysis.query.plan import PlaceError, ShardPlace
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slots import key_slot

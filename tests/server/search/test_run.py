@@ -24,10 +24,10 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 from rtui.server.analysis.run import AnalysisRun
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.inspection.key_rights import MOST_TOUCHED
 from rtui.server.options import AnalysisOptions, FindOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
+from rtui.server.search.candidates import MOST_TOUCHED
 from rtui.server.search.preparation import UnansweredTermError
 from rtui.server.search.run import KeySearch
 from rtui.server.wire.connection import Connection

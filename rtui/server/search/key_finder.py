@@ -12,7 +12,7 @@ A page of keys goes through it like this, with the plan `ttl:none size>1M` whose
 
 A fact may stay unknown: denied for this key, too costly, no answer. Then the key goes on, since another term may
 exclude it, and is counted as undecided by that fact where none does. A key that is gone is dropped and counted. What
-may be asked at all is up to `key_rights`.
+may be asked at all is up to `KeyRights`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from rtui.analysis.query.deciding import NameFilter, fact_tests
 from rtui.analysis.query.matches import Matches
@@ -33,12 +33,11 @@ from rtui.server import guard
 from rtui.server.facts.answers import expected
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES, build_batch, split_keys
 from rtui.server.guard.evidence import MemoryUsagePolicy
-from rtui.server.inspection.candidates import Candidate, Question, WaitingCandidates, command_of
-from rtui.server.inspection.key_rights import COUNTS_AS_USE, KeyRights
 from rtui.server.inspection.plan import COMMAND_NAMES, InspectionPlan
 from rtui.server.scan.node import KeyQueries
 from rtui.server.scan.pace import PRIOR_KEY_US
 from rtui.server.scan.page import is_temporary
+from rtui.server.search.candidates import COUNTS_AS_USE, Candidate, KeyRights, Question, WaitingCandidates, command_of
 from rtui.server.wire.capability import means_gone
 from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.lane import Lane
@@ -290,34 +289,29 @@ class KeyFinder:
         field = fact.field
         is_column = at >= len(self._deciding)
         test = None if is_column else self._tests.get(fact)
-        wanted, fits, now_s = expected(name), expected(name).fits, self._clock()
+        wanted, now_s = expected(name), self._clock()
+        is_plain = fact not in _CORRECTED and wanted.all_fit(replies)
         self.asked[fact] += len(question.candidates)
         passing: list[Candidate] = []
-        if fact not in _CORRECTED and wanted.all_fit(replies):
-            for one, value in zip(question.candidates, replies, strict=True):
-                setattr(one, field, value)
-                if fact is Fact.TTL or not one.asked_at_s:
-                    one.asked_at_s = now_s
-                if test is None or test(value, now_s):
-                    passing.append(one)
-            return self._only_long(passing, fact)
         for one, reply in zip(question.candidates, replies, strict=True):
-            if fits(reply):
-                value = cast("Any", reply)
+            value: Any = reply
+            if not is_plain and wanted.fits(reply):
                 if fact is Fact.LENGTH and not value and type_of(one.key_type).removed_when_empty:
                     self._gone(is_match=is_column)
                     continue
                 if fact is Fact.IDLE and self.rights.plan.resets_idle_times and len(self.rights.own_reads):
                     value = self.rights.own_reads.correct_idle_times([one.key], [value], now_s)[0][0]
-                setattr(one, field, value)
-                if fact is Fact.TTL or not one.asked_at_s:
-                    one.asked_at_s = now_s
-                if test is None or test(value, now_s):
+            elif not is_plain:
+                if means_gone(reply) if isinstance(reply, ServerError) else wanted.means_gone(reply):
+                    self._gone(is_match=is_column)
+                else:
+                    self._leave_unknown(one, at, self.rights.refusal(name, reply))
                     passing.append(one)
-            elif means_gone(reply) if isinstance(reply, ServerError) else wanted.means_gone(reply):
-                self._gone(is_match=is_column)
-            else:
-                self._leave_unknown(one, at, self.rights.refusal(name, reply))
+                continue
+            setattr(one, field, value)
+            if fact is Fact.TTL or not one.asked_at_s:
+                one.asked_at_s = now_s
+            if test is None or test(value, now_s):
                 passing.append(one)
         return self._only_long(passing, fact)
 
