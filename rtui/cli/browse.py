@@ -9,22 +9,9 @@ from typing import Any, Final
 
 import click
 
+from rtui.cli import options as opt
 from rtui.cli.arguments import WholeNumber
 from rtui.cli.connection import HELP, ConnectionOptions, connection_options
-from rtui.cli.options import (
-    appearance_options,
-    columns_option,
-    demo_options,
-    keep_option,
-    log_option,
-    record_option,
-    registry_choice,
-    registry_options,
-    require_terminal,
-    scope_options,
-    take_separators,
-    terminal_options,
-)
 from rtui.server.options import DEFAULT_MEMORY_BUDGET_BYTES, KEPT_ROWS, MOST_KEPT_ROWS, BrowseOptions
 from rtui.server.wire.target import Target
 
@@ -51,7 +38,7 @@ def _has_places() -> bool:
 
 @click.command("browse", epilog=HELP)
 @connection_options
-@scope_options
+@opt.scope_options
 @click.option(
     "--memory-budget",
     "memory_budget_bytes",
@@ -69,13 +56,13 @@ def _has_places() -> bool:
 @click.option(
     "--resume/--no-resume", default=True, help="Go on with an unfinished scan of this server, or start again."
 )
-@columns_option
-@registry_options
-@keep_option
-@log_option
-@record_option
-@appearance_options
-@demo_options("Browse sample keyspaces on an embedded server.")
+@opt.columns_option
+@opt.registry_options
+@opt.keep_option
+@opt.log_option
+@opt.record_option
+@opt.appearance_options
+@opt.demo_options("Browse sample keyspaces on an embedded server.")
 def command(connection: ConnectionOptions, **given: Any) -> None:
     """Browse a Redis or Valkey keyspace as a tree, read-only.
 
@@ -85,20 +72,20 @@ def command(connection: ConnectionOptions, **given: Any) -> None:
       redis:// rediss:// valkey:// valkeys:// with user:password@host:port/db
       unix:///path/to/socket?db=0, or the path of the socket
     """
-    choice = registry_choice(given)
+    choice = opt.registry_choice(given)
     target = Target() if given["demo"] else connection.target()
     chooses_server = not given["demo"] and not connection.names_server() and _has_places()
     registry = choice.load(target)
-    take_separators(given, registry)
+    opt.take_separators(given, registry)
     options = BrowseOptions(
         target=target,
         chooses_server=chooses_server,
         registry_choice=choice,
         registry=registry,
-        **terminal_options(),
+        **opt.terminal_options(),
         **given,
     )
-    require_terminal("browsing needs one")
+    opt.require_terminal("browsing needs one")
     if not options.demo:
         from rtui.tui.run import run  # noqa: PLC0415 - the help must not wait for the interface
 

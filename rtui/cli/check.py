@@ -11,20 +11,8 @@ from urllib.parse import quote
 
 import click
 
+from rtui.cli import options as opt
 from rtui.cli.connection import ConnectionOptions, connection_options
-from rtui.cli.options import (
-    asked_server,
-    budget_option,
-    demo_choice,
-    demo_options,
-    format_option,
-    log_option,
-    output_option,
-    registry_choice,
-    registry_options,
-    scope_options,
-    take_separators,
-)
 from rtui.cli.output import Output, failures_in
 from rtui.keyspace.text.matching import did_you_mean
 from rtui.registry.rules import FAMILIES, RULES, Family, Rule, Severity
@@ -119,12 +107,12 @@ Exit codes
 
 @click.command("check", epilog=_EPILOG)
 @connection_options
-@scope_options
-@registry_options
+@opt.scope_options
+@opt.registry_options
 @click.option("--report", "report_file", metavar="FILE", help="Check a report in JSON instead of a server; - is stdin.")
 @click.option("--since", metavar="EARLIER", help="An earlier report: find what has grown since; also TARGET@latest.")
-@format_option(FORMATS)
-@output_option
+@opt.format_option(FORMATS)
+@opt.output_option
 @click.option(
     "--fail-on",
     "fail_on",
@@ -132,7 +120,7 @@ Exit codes
     default="error",
     help="From which severity on the exit code is 1 (error).",
 )
-@budget_option
+@opt.budget_option
 @click.option(
     "--references",
     "followed",
@@ -148,8 +136,8 @@ Exit codes
     metavar="[ID]",
     help="Print what is to be known of a rule, or of each: why it matters, what to do, its parameters.",
 )
-@log_option
-@demo_options("Check sample keyspaces on an embedded server.")
+@opt.log_option
+@opt.demo_options("Check sample keyspaces on an embedded server.")
 def command(
     connection: ConnectionOptions,
     *,
@@ -186,7 +174,7 @@ def _run(
     **asked: Any,
 ) -> int:
     """Judge a report or a server, print what is found, and return the exit code."""
-    choice, demo = registry_choice(asked), demo_choice(asked)
+    choice, demo = opt.registry_choice(asked), opt.demo_choice(asked)
     if report_file is not None and (demo or connection.names_server({})):
         raise click.UsageError("Give either a server or --report.")
     target = Target() if demo or report_file is not None else connection.target()
@@ -197,7 +185,7 @@ def _run(
     judge = Judge(registry, before, file, form, Severity(fail_on))
     asked["registry"] = registry
     followed, follow = asked.pop("followed"), None
-    take_separators(asked, registry)
+    opt.take_separators(asked, registry)
     if report_file is not None:
         return judge.exit_code(read_report(report_file))
     from rtui.cli.run import follow_references  # noqa: PLC0415 - the help must not wait for it
@@ -206,7 +194,7 @@ def _run(
     asked["pace"] = Pace(asked["pace"])
     if registry is not None and followed != "off":
         follow = follow_references(registry, asked["pace"], asked["match"], are_all=followed == "all")
-    with asked_server(target, demo) as server:
+    with opt.asked_server(target, demo) as server:
         return _check(server, asked, judge, follow)
 
 

@@ -12,19 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rtui.cli import options as opt
 from rtui.cli.arguments import WholeNumber, in_shell, is_term
 from rtui.cli.connection import ConnectionOptions, connection_options
-from rtui.cli.options import (
-    asked_server,
-    budget_option,
-    demo_choice,
-    demo_options,
-    format_option,
-    log_option,
-    output_option,
-    pace_option,
-    separator_option,
-)
 from rtui.cli.output import Output, failures_in
 from rtui.keyspace.text.display import SafeText
 from rtui.server.user.ending_signals import exit_status
@@ -100,10 +90,10 @@ Formats
 
 @click.command("find", epilog=_EPILOG)
 @partial(connection_options, arguments="[TARGET] TERM...")
-@separator_option
-@pace_option
-@format_option(FORMATS, "As what (by the suffix of -o, else text); see below.")
-@output_option
+@opt.separator_option
+@opt.pace_option
+@opt.format_option(FORMATS, "As what (by the suffix of -o, else text); see below.")
+@opt.output_option
 @click.option(
     "--columns", metavar="FACTS", help="Facts to list, such as type,ttl,size,len,idle,freq,enc (those in the terms)."
 )
@@ -112,9 +102,9 @@ Formats
 )
 @click.option("--limit", metavar="N", type=WholeNumber(1), help="End with so many keys; after --sort (1000).")
 @click.option("--count", "counts_only", is_flag=True, help="Print how many there are.")
-@budget_option
-@log_option
-@demo_options("Search sample keyspaces on an embedded server.")
+@opt.budget_option
+@opt.log_option
+@opt.demo_options("Search sample keyspaces on an embedded server.")
 def command(
     connection: ConnectionOptions,
     form: str | None,
@@ -129,7 +119,7 @@ def command(
     """
     place, terms = split_target(connection)
     given = replace(connection, place=place)
-    demo = demo_choice(asked)
+    demo = opt.demo_choice(asked)
     if demo is not None:
         given.require_no_server()
     if "" in terms:
@@ -143,7 +133,7 @@ def command(
     if form == "raw" and asked["columns"] is not None:
         raise click.UsageError("--format raw has names only: leave --columns out.")
     options = _options(query, **(asked if form != "raw" else asked | {"columns": "key"}))
-    with asked_server(Target() if demo else given.target(), demo) as target:
+    with opt.asked_server(Target() if demo else given.target(), demo) as target:
         try:
             how = {"file": file, "form": form, "log_file": log_file, "counts_only": asked["counts_only"]}
             sys.exit(_find(target, query, options, **how))

@@ -8,13 +8,7 @@ from typing import Any
 
 import click
 
-from rtui.cli.options import (
-    appearance_options,
-    registry_choice,
-    registry_options,
-    require_terminal,
-    terminal_options,
-)
+from rtui.cli import options as opt
 from rtui.cli.output import STANDARD_STREAM
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
@@ -24,8 +18,8 @@ from rtui.server.wire.target import Target
 @click.argument("file", metavar="FILE")
 @click.option("--since", metavar="EARLIER", help="An earlier file: show ▲▼ what has changed since, and what differs.")
 @click.option("--report", "report_name", metavar="REPORT", help="Of the keys, for samples; as for rtui health.")
-@registry_options
-@appearance_options
+@opt.registry_options
+@opt.appearance_options
 def command(
     file: str, since: str | None, report_name: str | None, ascii_only: bool, theme: str | None, **asked: Any
 ) -> None:
@@ -45,13 +39,13 @@ def command(
 
     if STANDARD_STREAM in (file, since):
         raise click.UsageError("Standard input is the keyboard here: name a file.")
-    look = {"ascii_only": ascii_only, "theme": theme, **terminal_options()}
+    look = {"ascii_only": ascii_only, "theme": theme, **opt.terminal_options()}
     if (samples := samples_file(Path(file))) is not None:
         before = None if since is None else earlier_samples(Path(since))
-        registry, report = registry_choice(asked).load(Target()), report_of_samples(report_name, samples)
+        registry, report = opt.registry_choice(asked).load(Target()), report_of_samples(report_name, samples)
         if not samples.nodes:
             raise click.UsageError(f"{file}: there is no sample in it.")
-        require_terminal("samples are shown on one")
+        opt.require_terminal("samples are shown on one")
         from rtui.server.health.session import SavedHealth  # noqa: PLC0415 - as above
         from rtui.tui.run import run_samples  # noqa: PLC0415
 
@@ -61,8 +55,8 @@ def command(
         raise click.UsageError("--report is for samples.")
     shown = read_report(file)
     earlier = None if since is None else read_report(since)
-    registry = registry_choice(asked).load(Target())
-    require_terminal("a report is shown on one")
+    registry = opt.registry_choice(asked).load(Target())
+    opt.require_terminal("a report is shown on one")
     from rtui.tui.run import run_report  # noqa: PLC0415
 
     sys.exit(run_report(shown, BrowseOptions(registry=registry, **look), earlier))

@@ -9,18 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rtui.cli import options as opt
 from rtui.cli.arguments import WholeNumber
 from rtui.cli.connection import ConnectionOptions, connection_options
-from rtui.cli.options import (
-    asked_server,
-    budget_option,
-    demo_choice,
-    demo_options,
-    format_option,
-    log_option,
-    output_option,
-    scope_options,
-)
 from rtui.cli.output import Output, failures_in
 from rtui.server.user.ending_signals import EndedBySignal, exit_status
 from rtui.server.wire.errors import RtuiError
@@ -56,9 +47,9 @@ Exit codes
 
 @click.command("patterns", epilog=_EPILOG)
 @connection_options
-@scope_options
-@format_option(FORMATS)
-@output_option
+@opt.scope_options
+@opt.format_option(FORMATS)
+@opt.output_option
 @click.option(
     "--names",
     "most_names",
@@ -68,9 +59,9 @@ Exit codes
     help="Single keys side by side that get a pattern each; more become one (32).",
 )
 @click.option("--report", "report_name", metavar="FILE", help="Take them from this report in JSON: no server is asked.")
-@budget_option
-@log_option
-@demo_options("Those of sample keyspaces on an embedded server.")
+@opt.budget_option
+@opt.log_option
+@opt.demo_options("Those of sample keyspaces on an embedded server.")
 def command(
     connection: ConnectionOptions,
     form: str | None,
@@ -86,7 +77,7 @@ def command(
     """
     from rtui.cli.files import read_report  # noqa: PLC0415 - the help must not wait for it
 
-    file, demo = Output(output), demo_choice(asked)
+    file, demo = Output(output), opt.demo_choice(asked)
     form = file.form(form, FORMATS)
     file.check()
     with failures_in(file, form if file.is_standard else "", "patterns"):
@@ -95,7 +86,7 @@ def command(
                 raise click.UsageError("Give either a report or a server.")
             _write(read_report(report_name), file, form, most_names)
             return
-        with asked_server(Target() if demo else connection.target(), demo) as target:
+        with opt.asked_server(Target() if demo else connection.target(), demo) as target:
             sys.exit(_learn(target, asked, file, form, most_names))
 
 

@@ -9,24 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rtui.cli import options as opt
 from rtui.cli.arguments import WholeNumber
 from rtui.cli.connection import ConnectionOptions, connection_options
 from rtui.cli.main import DEBUG_VARIABLE
-from rtui.cli.options import (
-    asked_server,
-    budget_option,
-    columns_option,
-    demo_choice,
-    demo_options,
-    format_option,
-    keep_option,
-    log_option,
-    output_option,
-    registry_choice,
-    registry_options,
-    scope_options,
-    take_separators,
-)
 from rtui.cli.output import Output, failures_in
 from rtui.server.user.ending_signals import EndedBySignal, exit_status
 from rtui.server.wire.errors import RtuiError
@@ -75,11 +61,11 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
 
 @click.command("report", epilog=_EPILOG)
 @connection_options
-@scope_options
-@registry_options
-@format_option(FORMATS)
-@output_option
-@columns_option
+@opt.scope_options
+@opt.registry_options
+@opt.format_option(FORMATS)
+@opt.output_option
+@opt.columns_option
 @click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces (all).")
 @click.option("--top", metavar="N", type=WholeNumber(1, 10_000), default=100, help="Keys in each list (100).")
 @click.option(
@@ -97,10 +83,10 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
     type=WholeNumber(100, 10_000_000),
     help="Ask N keys from random places instead of all, in seconds; every figure has its 95 % interval.",
 )
-@budget_option
-@keep_option
-@log_option
-@demo_options("Report on sample keyspaces on an embedded server.")
+@opt.budget_option
+@opt.keep_option
+@opt.log_option
+@opt.demo_options("Report on sample keyspaces on an embedded server.")
 def command(
     connection: ConnectionOptions,
     form: str | None,
@@ -113,14 +99,14 @@ def command(
 
     TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
     """
-    file, demo = Output(output), demo_choice(asked)
+    file, demo = Output(output), opt.demo_choice(asked)
     form = file.form(form, FORMATS)
     file.check()
     with failures_in(file, form if file.is_standard else "", "report"):
-        choice, target = registry_choice(asked), Target() if demo else connection.target()
+        choice, target = opt.registry_choice(asked), Target() if demo else connection.target()
         registry = asked["registry"] = choice.load(target)
-        take_separators(asked, registry)
-        with asked_server(target, demo) as server:
+        opt.take_separators(asked, registry)
+        with opt.asked_server(target, demo) as server:
             sys.exit(_report(server, asked, file, form, keep=keep and demo is None))
 
 

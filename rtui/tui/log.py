@@ -29,16 +29,7 @@ from rtui.tui.kit.panel_screen import RowsScreen
 from rtui.tui.kit.panel_view import key_hint
 from rtui.tui.kit.status_lines import over_title
 from rtui.tui.kit.styled_text import Line, literal
-from rtui.tui.log_lines import (
-    LogRows,
-    Row,
-    empty_lines,
-    header_line,
-    layout_log,
-    row_line,
-    summary_line,
-    whole_lines,
-)
+from rtui.tui import log_lines
 
 _entries = partial(ScreenCommand, group=Group.LOG, owner=Owner.ENTRIES)
 _log = partial(ScreenCommand, group=Group.LOG, owner=Owner.LOG)
@@ -83,12 +74,12 @@ class LogView(OpenRows, can_focus=True):
     def __init__(self, log: CommandLog, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._log = log
-        self.rows = LogRows(log)
+        self.rows = log_lines.LogRows(log)
         self.is_following = True
         """Whether new entries are scrolled to."""
 
     @property
-    def row(self) -> Row:
+    def row(self) -> log_lines.Row:
         """The entries of the row under the cursor; none without rows."""
         return self.rows[self.cursor_line] if 0 <= self.cursor_line < len(self.rows) else ()
 
@@ -96,14 +87,14 @@ class LogView(OpenRows, can_focus=True):
         """Return a row."""
         if not 0 <= number < len(self.rows):
             return None
-        return row_line(self.rows[number], layout_log(self.scrollable_content_region.width))
+        return log_lines.row_line(self.rows[number], log_lines.layout_log(self.scrollable_content_region.width))
 
     def filter(self, needle: str) -> None:
         """Show the entries with this text; all for an empty one. The cursor stays on its entry, or goes to the end."""
-        work = self._filter(LogRows(self._log, needle))
+        work = self._filter(log_lines.LogRows(self._log, needle))
         self.run_worker(work, group="filter", exclusive=True, exit_on_error=False, description="filter")
 
-    async def _filter(self, rows: LogRows) -> None:
+    async def _filter(self, rows: log_lines.LogRows) -> None:
         await drive(rows.load())
         before, self.rows = self.row, rows
         set_content_height(self, len(self.rows))
@@ -169,7 +160,9 @@ class LogScreen(RowsScreen[None]):
 
     def on_mount(self) -> None:
         """Show the log and begin to poll."""
-        self.header.set_content(lambda width: [header_line(layout_log(width - 1))])  # beside the scrollbar below
+        self.header.set_content(
+            lambda width: [log_lines.header_line(log_lines.layout_log(width - 1))]
+        )  # beside the scrollbar below
         self.show_changes()
 
     def _title(self, width: int) -> Line:
@@ -196,8 +189,8 @@ class LogScreen(RowsScreen[None]):
         """Show what it all came to, what stands in place of entries where there are none, and the commands."""
         rows, log = self.log_view.rows, self._log
         self.set_class(not len(rows), "-nothing")
-        self.summary.set_line(lambda width: summary_line(log, rows.entries, rows.needle, width))
-        self.nothing.set_content(lambda width: [] if len(rows) else empty_lines(log, rows.needle, width))
+        self.summary.set_line(lambda width: log_lines.summary_line(log, rows.entries, rows.needle, width))
+        self.nothing.set_content(lambda width: [] if len(rows) else log_lines.empty_lines(log, rows.needle, width))
         self.show_commands()
 
     @property
@@ -220,7 +213,7 @@ class LogScreen(RowsScreen[None]):
         if row := self.log_view.row:
             entries = tuple(row)
             title = "Command" if len(entries) == 1 else "Commands"
-            self.app.push_screen(TextCard(title, "entry", lambda width: whole_lines(entries, width)))
+            self.app.push_screen(TextCard(title, "entry", lambda width: log_lines.whole_lines(entries, width)))
 
     def action_copy(self) -> None:
         """Copy the commands of the row as lines for a shell, or say why there is nothing to copy."""

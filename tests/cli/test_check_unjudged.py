@@ -1,4 +1,4 @@
-"""What was asked and could not be judged: it is named in every format, and in the exit code."""
+"""Rules on real servers: those that take more than one look, and those that could not be judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that a signal ends before they have a server: they clean up, and say by their exit status which it was."""
+"""How commands end by signals, and the file of `--log` whatever becomes of it or of the connection."""
 
 from __future__ import annotations
 

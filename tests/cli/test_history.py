@@ -1,4 +1,4 @@
-"""`rtui history`, and reports that are named by when they were made."""
+"""`rtui history`: the reports that are kept; `rtui patterns`: a draft that can be used at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Command line, URL, profile and environment add up to a target."""
+"""From the command line to the target and to the options of the browser."""
 
 from __future__ import annotations
 

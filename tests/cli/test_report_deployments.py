@@ -1,4 +1,4 @@
-"""Reports on the command line of clusters and services: in TLS, through an SSH host, over a failover."""
+"""Reports of clusters and of services of Sentinels; Sentinels on the command line."""
 
 from __future__ import annotations
 

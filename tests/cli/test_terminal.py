@@ -1,4 +1,4 @@
-"""What the environment says of the terminal: whether it draws Unicode, is the Linux console, or follows no escapes."""
+"""What the environment says of the terminal; `rtui settings`."""
 
 from __future__ import annotations
 

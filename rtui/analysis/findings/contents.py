@@ -37,7 +37,11 @@ FINDERS: Final[tuple[Finder[Basis], ...]] = (
     Finder(expiring.MIXED, expiring.mixed, _knows("ttl")),
     Finder(expiring.LOCK_WITHOUT_TTL, expiring.locks_without_ttl, _knows("ttl")),
     Finder(expiring.LOCK_LONG, expiring.long_locks, expiring.long_unknown),
-    Finder(keys.BIG, keys.big_keys, keys.sizes_unknown),
+    Finder(
+        keys.BIG,
+        keys.big_keys,  # memory or length suffices
+        lambda basis: basis.why_unknown("type") or (basis.why_unknown("memory") if not basis.knows("length") else ""),
+    ),
     Finder(names.SKEW, names.skewed_tags, names.shares_unknown),
     Finder(names.CROSS, names.scattered, applies=names.is_cluster),
     Finder(names.JAVA, names.java_names, applies=lambda basis: bool(names.java_namespaces(basis))),
@@ -49,13 +53,17 @@ FINDERS: Final[tuple[Finder[Basis], ...]] = (
         lacks="there is no earlier report to compare with (--since)",
     ),
     Finder(encodings.NULL, encodings.tiny_strings, encodings.tiny_unknown),
-    Finder(encodings.AS_HASH, encodings.strings_as_hash, encodings.strings_unknown),
+    Finder(
+        encodings.AS_HASH,
+        encodings.strings_as_hash,
+        lambda basis: basis.why_unknown("type", "ttl", "memory", "length") or encodings.string_lengths_unknown(basis),
+    ),
     Finder(encodings.OVER, encodings.lengths_over, encodings.lengths_unknown, encodings.has_limited_types),
     Finder(
         keys.HOT,
         keys.expiring_hot_keys,
         _knows("ttl"),
-        keys.knows_hot_keys,
+        lambda basis: basis.report.hot.ranks_by_use,
         lacks="the server counts no accesses (an LFU policy or HOTKEYS)",
     ),
     Finder(keys.IDLE, keys.idle_keys, keys.idle_unknown),

@@ -126,11 +126,6 @@ def string_lengths_unknown(basis: Basis) -> str:
     return "" if is_known else "the report does not have lengths by pattern, as those of older versions"
 
 
-def strings_unknown(basis: Basis) -> str:
-    """Return why it is not known which strings could be hashes."""
-    return basis.why_unknown("type", "ttl", "memory", "length") or string_lengths_unknown(basis)
-
-
 def strings_as_hash(basis: Basis) -> Iterator[Finding]:
     """Find identifiers, such as `user:{id}:`, below which there are several small strings.
 

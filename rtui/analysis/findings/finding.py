@@ -21,7 +21,7 @@ from rtui.analysis.report.members import EntryReport, Figure, ReferenceChecks
 from rtui.analysis.report.tables.cells import Cells
 from rtui.analysis.report.tables.table import AtLeast, Cell, cell_reason
 from rtui.keyspace.text.display import SafeText
-from rtui.registry.rules import RULES, Family, ParameterValue, RuleLevels, Severity
+from rtui.registry.rules import RULES, Family, ParameterValue, Rule, RuleLevels, Severity
 
 if TYPE_CHECKING:
     from rtui.analysis.health.sample import Source
@@ -116,24 +116,16 @@ class Finding(Struct, frozen=True):
         return "" if self.memory is None else self.memory.size()
 
     @property
-    def is_of_server(self) -> bool:
-        """Whether it is about a server: the sources of such thresholds are worth a line."""
-        return RULES[self.rule].family is Family.SERVER
+    def declared(self) -> Rule:
+        """Its rule: why it matters, what to do, what it goes by and where its thresholds come from."""
+        return RULES[self.rule]
 
     @property
-    def why(self) -> str:
-        """Why it matters; a sentence."""
-        return RULES[self.rule].reason
-
-    @property
-    def remedy(self) -> str:
-        """What to do; a sentence."""
-        return RULES[self.rule].remedy
-
-    @property
-    def basis(self) -> str:
-        """What it goes by and where its thresholds come from; sentences, may be empty."""
-        return RULES[self.rule].basis
+    def explained(self) -> list[tuple[str, str]]:
+        """Why it matters and what to do; of servers, whose thresholds have sources worth a line, what it goes by."""
+        rule = self.declared
+        how = [("how", rule.basis)] if rule.basis and rule.family is Family.SERVER else []
+        return [("why", rule.reason), ("do", rule.remedy), *how]
 
 
 def of_namespace(

@@ -13,7 +13,7 @@ from rtui.analysis.findings.finding import Amount, Basis, Finding, of_namespace
 from rtui.analysis.findings.places import key_line, least, scan_line
 from rtui.analysis.query.behind import DRIFT_NOTE, Behind, above, behind_key, label
 from rtui.analysis.query.query import one_of, query_of
-from rtui.analysis.report.document import HotSource, KeyRecord, Node
+from rtui.analysis.report.document import KeyRecord, Node
 from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S, TEXT_LIMIT, CheckedReference, Figure
 from rtui.keyspace.text.display import SafeText, display, display_text
 from rtui.keyspace.text.quantities import Bounds
@@ -57,11 +57,6 @@ def big_keys(basis: Basis) -> Iterator[Finding]:
         if not is_string and by_length:
             limit = SafeText(f"{length:,} elements or {limit}")
         yield _big(basis, kind, limit, keys=keys, memory=memory, largest=largest, behind=behind)
-
-
-def sizes_unknown(basis: Basis) -> str:
-    """Return why nothing is known of how large keys are; one of memory and length suffices."""
-    return basis.why_unknown("type") or (basis.why_unknown("memory") if not basis.knows("length") else "")
 
 
 def _big(
@@ -229,11 +224,6 @@ def expiring_hot_keys(basis: Basis) -> Iterator[Finding]:
         if is_hot and is_soon and one.key not in seen and not is_lock(one.key, words):
             seen.add(one.key)
             yield _expiring(basis, one)
-
-
-def knows_hot_keys(basis: Basis) -> bool:
-    """Whether a report says which keys are used most, not only which were used last."""
-    return basis.report.hot.source in (HotSource.SERVER, HotSource.FREQUENCY)
 
 
 def _expiring(basis: Basis, one: KeyRecord) -> Finding:

@@ -16,7 +16,7 @@ from rtui.analysis.health.memory_panel import Eviction, eviction
 from rtui.analysis.health.slow_panel import BIG_SLOW, first_key, group_name
 from rtui.analysis.health.view import HealthView, Span
 from rtui.analysis.query.behind import behind_key, cliff_keys, keys_of, label
-from rtui.analysis.report.document import CoverageKind, HotSource, Node, Report
+from rtui.analysis.report.document import CoverageKind, Node, Report
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.text.display import display
 from rtui.registry.expectations import Breach
@@ -184,8 +184,8 @@ def expiring_hot_keys(view: HealthView) -> Iterator[Finding]:
             )
 
 
-def _knows_hot_keys(view: HealthView) -> bool:
-    return view.report is not None and view.report.hot.source in (HotSource.SERVER, HotSource.FREQUENCY)
+def _ranks_by_use(view: HealthView) -> bool:
+    return view.report is not None and view.report.hot.ranks_by_use
 
 
 def _has_report(view: HealthView) -> bool:
@@ -195,7 +195,13 @@ def _has_report(view: HealthView) -> bool:
 FINDERS: Final = (
     server_rule(EVICTS, evicts_lasting, "evicts locks", applies=_has_report, needs_more=True),
     server_rule(BIG_SLOW, slow_big_keys, "slow big key", applies=_has_report, needs_more=True),
-    server_rule(HOT_EXPIRING, expiring_hot_keys, "hot key expires", applies=_knows_hot_keys, needs_more=True),
+    server_rule(
+        HOT_EXPIRING,
+        expiring_hot_keys,
+        "hot key expires",
+        applies=_ranks_by_use,
+        needs_more=True,
+    ),
     server_rule(
         CLIFF_LOAD,
         cliff_load,

@@ -91,10 +91,10 @@ def finding_record(one: Finding) -> dict[str, Any]:
         "keys": _figure(one.keys),
         "memory_bytes": _figure(one.memory),
         "evidence": list(one.evidence),
-        "breaks": RULES[one.rule].title,
-        "why": one.why,
-        "remedy": one.remedy,
-        "basis": one.basis,
+        "breaks": one.declared.title,
+        "why": one.declared.reason,
+        "remedy": one.declared.remedy,
+        "basis": one.declared.basis,
         "query": one.query,
         "query_note": one.query_note,
         "command": one.command,
@@ -228,7 +228,7 @@ def _result(one: Finding, name: str, checked: Sequence[str], at: SourcePlace, ki
         "ruleId": one.rule,
         "ruleIndex": checked.index(one.rule),
         "level": _LEVELS[one.severity],
-        "message": {"text": display_text(f"{one.title}. {one.remedy}", limit=MOST_CHARACTERS)},
+        "message": {"text": display_text(f"{one.title}. {one.declared.remedy}", limit=MOST_CHARACTERS)},
         "locations": [place],
         # The second is the only one that GitHub looks at; it would make one of the line, which several results share.
         "partialFingerprints": {"rulePlace/v1": mark, "primaryLocationLineHash": f"{mark[:16]}:1"},
@@ -364,8 +364,7 @@ def _finding_case(suite: Element, one: Finding, *, is_failure: bool) -> None:
 def _lines(one: Finding) -> Iterator[str]:
     yield one.title
     yield from one.evidence
-    yield f"why: {one.why}"
-    yield f"do: {one.remedy}"
+    yield from (f"{what}: {text}" for what, text in one.explained[:2])
     if query := one.query:
         yield f"query: {query}"
     yield f"look: {one.command}"

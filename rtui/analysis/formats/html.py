@@ -185,7 +185,8 @@ def _findings(found: Found, prefix: str) -> Markup:
 
 
 def _finding(one: Finding) -> Markup:
-    facts = [("why", one.why), ("do", one.remedy), ("how", one.basis)]
+    rule = one.declared
+    facts = [("why", rule.reason), ("do", rule.remedy), ("how", rule.basis)]
     rows = [part for what, text in facts if text for part in (element("dt", what), element("dd", text))]
     for what, typed in (("query", one.query), ("look", str(one.command))):
         rows += [element("dt", what), element("dd", element("code", typed))] if typed else []

@@ -68,9 +68,8 @@ def _findings(found: Found, heading: str) -> Iterator[list[str]]:
     for one in found.findings:
         yield [f"{heading} {one.rule}: {escaped(one.where)}"]
         yield [f"{escaped(one.title)}."]
-        facts = [("Why", one.why), ("Do", one.remedy), ("How", one.basis if one.is_of_server else "")]
         lines = [f"- {escaped(line)}" for line in one.evidence]
-        lines += [f"- {what}: {escaped(text)}" for what, text in facts if text]
+        lines += [f"- {what.capitalize()}: {escaped(text)}" for what, text in one.explained]
         yield [
             *lines,
             *(f"- {what}: {code(text)}" for what, text in (("Query", one.query), ("Look", one.command)) if text),

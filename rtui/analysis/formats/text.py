@@ -236,8 +236,7 @@ def _findings(found: Found) -> Iterator[str]:
         yield f"  {one.title}"
         yield from (f"    {line}" for line in one.evidence)
         note = f"\n         ({one.query_note})" if one.query_note else ""
-        facts = (("why", one.why), ("do", one.remedy), ("how", one.basis if one.is_of_server else ""))
-        yield from (f"  {what:<5}  {text}" for what, text in facts if text)
+        yield from (f"  {what:<5}  {text}" for what, text in one.explained)
         yield from (f"  query  {query}{note}",) if (query := one.query) else ()
         yield from (f"  look   {one.command}", "")
     yield from ending_lines(found)

@@ -399,6 +399,11 @@ class HotReport(Struct, frozen=True, gc=False):
     nodes: tuple[NodeLoad, ...] = ()
     """The load of the nodes of a cluster that count the time of their slots."""
 
+    @property
+    def ranks_by_use(self) -> bool:
+        """Whether it says which keys are used most, not only which were used last."""
+        return self.source in (HotSource.SERVER, HotSource.FREQUENCY)
+
 
 class SlotTag(Struct, frozen=True, gc=False):
     """A hash tag that loads a slot."""

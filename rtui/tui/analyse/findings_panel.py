@@ -189,7 +189,7 @@ class FindingsPanel(Panel[FindingsState]):
         return (
             Copy(literal("redis-cli command to look further"), one.command),
             *([Copy(literal("query that finds its keys"), query)] if (query := one.query) else []),
-            Copy(literal("what is wrong and what to do"), f"{one.title}. {one.why} {one.remedy}"),
+            Copy(literal("what is wrong and what to do"), f"{one.title}. {one.declared.reason} {one.declared.remedy}"),
         )
 
 
@@ -235,8 +235,8 @@ def _finding_lines(one: Finding, size: Size, since: SafeText) -> list[Line]:
     )
     compared = paragraph(since, width, Role.ACCENT) if since else []
     told = (
-        (2, "why", paragraph(SafeText(one.why), width - LABEL_CELLS, Role.TEXT)),
-        (1, "do", paragraph(SafeText(one.remedy), width - LABEL_CELLS, Role.TEXT)),
+        (2, "why", paragraph(SafeText(one.declared.reason), width - LABEL_CELLS, Role.TEXT)),
+        (1, "do", paragraph(SafeText(one.declared.remedy), width - LABEL_CELLS, Role.TEXT)),
         (1, QUERY, _verbatim(SafeText(query), width, Role.ACCENT) if (query := one.query) else []),
         (5, "", paragraph(note, width - LABEL_CELLS, Role.FAINT) if (note := one.query_note) else []),
         (3, "look", _verbatim(one.command, width, Role.ACCENT)),

@@ -24,23 +24,7 @@ from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.search.search import Search, Stage
 from rtui.server.user.copying import key_as_text
-from rtui.tui.find.found_rows import (
-    BY_BYTES,
-    COLUMNS,
-    FILE_HINT,
-    SORTS,
-    USUAL,
-    FoundRows,
-    columns_for,
-    facts_of,
-    found_table,
-    in_place_lines,
-    note_lines,
-    query_line,
-    sort_names,
-    sort_titles,
-    status_line,
-)
+from rtui.tui.find import found_rows
 from rtui.tui.find.found_view import FIND_COMMANDS, FoundBody, FoundView
 from rtui.tui.kit.bars import FilterInput, LinkedBar, TitleBar
 from rtui.tui.kit.choice import SortScreen, SwitchScreen
@@ -65,30 +49,30 @@ SUFFIXES: Final = ".txt, .csv, .md, .json"
 
 def order_of(sort: str | None, *, is_reversed: bool) -> Order | None:
     """Return the order of matches that a column stands for; None for those that are found first, and for slots."""
-    fact = None if sort is None else SORTS[sort].fact
+    fact = None if sort is None else found_rows.SORTS[sort].fact
     if sort is None or fact is None:
         return None
-    return Order(fact, SORTS[sort].is_descending is not is_reversed, is_by_bytes=sort == BY_BYTES)
+    return Order(fact, found_rows.SORTS[sort].is_descending is not is_reversed, is_by_bytes=sort == found_rows.BY_BYTES)
 
 
 def new_rows(
     session: BrowsingSession,
     query: Query,
-    columns: Sequence[str] = USUAL,
+    columns: Sequence[str] = found_rows.USUAL,
     sort: str | None = None,
     note: str = "",
     *,
     is_reversed: bool = False,
     asks_server: bool = False,
-) -> FoundRows:
+) -> found_rows.FoundRows:
     """Return the rows of a new search, which has not begun; with `sort`, of the first keys of all by that column."""
-    shown = columns_for(query, (*columns, SORTS[sort].column.id) if sort else columns)
+    shown = found_rows.columns_for(query, (*columns, found_rows.SORTS[sort].column.id) if sort else columns)
     order = order_of(sort, is_reversed=is_reversed)
     if order is None:
-        search = session.search(query, facts_of(shown), asks_server=asks_server)
-        return FoundRows(search, shown, note=note)
-    search = session.search(query, facts_of(shown), order, asks_server=asks_server)
-    return FoundRows(search, shown, sort, is_reversed, note=note)
+        search = session.search(query, found_rows.facts_of(shown), asks_server=asks_server)
+        return found_rows.FoundRows(search, shown, note=note)
+    search = session.search(query, found_rows.facts_of(shown), order, asks_server=asks_server)
+    return found_rows.FoundRows(search, shown, sort, is_reversed, note=note)
 
 
 class FindScreen(RunScreen[bytes | None]):
@@ -101,12 +85,12 @@ class FindScreen(RunScreen[bytes | None]):
     def __init__(
         self,
         session: BrowsingSession,
-        rows: FoundRows,
+        rows: found_rows.FoundRows,
         vocabulary: Callable[[], Vocabulary],
         *,
         label: SafeText | None = None,
         settings: SettingsFile | None = None,
-        keep: Callable[[FoundRows], object] = lambda rows: None,
+        keep: Callable[[found_rows.FoundRows], object] = lambda rows: None,
     ) -> None:
         """`rows` are those of a search, new or as they were left; `label` replaces the server's own in the title.
 
@@ -130,7 +114,7 @@ class FindScreen(RunScreen[bytes | None]):
             session.target,
             id="query",
         )
-        self.file_input = FilterInput(f"file to write, ending in {SUFFIXES}", keys_hint=FILE_HINT, id="file")
+        self.file_input = FilterInput(f"file to write, ending in {SUFFIXES}", keys_hint=found_rows.FILE_HINT, id="file")
         self.typed = (self.query_input, self.file_input)
         self._seen: object = None
         self._is_over = False
@@ -139,7 +123,7 @@ class FindScreen(RunScreen[bytes | None]):
         """Lines that the notes take; None before they were shown."""
 
     @property
-    def rows(self) -> FoundRows:
+    def rows(self) -> found_rows.FoundRows:
         """The rows that are shown."""
         return self.view.rows
 
@@ -174,7 +158,7 @@ class FindScreen(RunScreen[bytes | None]):
         self.show_changes()
         self.call_after_refresh(lambda: self.view.show(self.rows))  # which may be others by then
 
-    def show_rows(self, rows: FoundRows) -> None:
+    def show_rows(self, rows: found_rows.FoundRows) -> None:
         """Show another search in place of this one, which ends."""
         before = self.search
         self.run_worker(before.close(), group="close", exit_on_error=False, description="search")
@@ -209,15 +193,15 @@ class FindScreen(RunScreen[bytes | None]):
         rows, search, shows_cost = self.rows, self.search, self.shows_cost
         self._show_rows_or_reason()
         clock_s = self.session.clock()
-        self.query_bar.set_line(lambda width: query_line(rows, clock_s, width))
-        self.nothing.set_content(lambda width: [] if len(rows) else in_place_lines(search, width))
-        notes = note_lines(rows, self.size.width, MOST_NOTES)
+        self.query_bar.set_line(lambda width: found_rows.query_line(rows, clock_s, width))
+        self.nothing.set_content(lambda width: [] if len(rows) else found_rows.in_place_lines(search, width))
+        notes = found_rows.note_lines(rows, self.size.width, MOST_NOTES)
         if len(notes) != self._noted:
             self._noted = len(notes)
             self.notes.styles.height = len(notes)
-        self.notes.set_content(lambda width: note_lines(rows, width, MOST_NOTES))
+        self.notes.set_content(lambda width: found_rows.note_lines(rows, width, MOST_NOTES))
         now_s = asyncio.get_running_loop().time()
-        self.status_bar.set_line(lambda width: status_line(search, now_s, width, shows_cost=shows_cost))
+        self.status_bar.set_line(lambda width: found_rows.status_line(search, now_s, width, shows_cost=shows_cost))
         self.show_commands()
 
     def _show_rows_or_reason(self) -> None:
@@ -294,18 +278,18 @@ class FindScreen(RunScreen[bytes | None]):
 
     def action_sort(self) -> None:
         """Choose the column to sort by."""
-        rows, names = self.rows, sort_names(self.rows.columns)
+        rows, names = self.rows, found_rows.sort_names(self.rows.columns)
 
         def chosen(choice: int | None) -> None:
             if choice is not None and rows is self.rows:
                 self._sort_by(names[choice], is_reversed=names[choice] == rows.sort and rows.is_reversed)
 
         if len(rows):
-            self.app.push_screen(SortScreen(sort_titles(names), names.index(rows.sort)), chosen)
+            self.app.push_screen(SortScreen(found_rows.sort_titles(names), names.index(rows.sort)), chosen)
 
     def action_sort_step(self, step: int) -> None:
         """Sort by the next column, or the one before."""
-        names = sort_names(self.rows.columns)
+        names = found_rows.sort_names(self.rows.columns)
         self._sort_by(names[(names.index(self.rows.sort) + step) % len(names)])
 
     def action_sort_reverse(self) -> None:
@@ -328,20 +312,20 @@ class FindScreen(RunScreen[bytes | None]):
 
         def choose(columns: frozenset[str]) -> None:
             self.rows.columns = ("key", *(name for name in titles if name in columns))
-            if self.rows.sort is not None and SORTS[self.rows.sort].column.id not in self.rows.columns:
+            if self.rows.sort is not None and found_rows.SORTS[self.rows.sort].column.id not in self.rows.columns:
                 self.rows.sort = None
             self.view.body.use(self.rows)
             self.view.fit()
 
         def closed(_: None) -> None:
             asked = {*self.search.columns, *self.search.query.facts, Fact.NAME}
-            missing = [one for one in facts_of(self.rows.columns) if one not in asked]
+            missing = [one for one in found_rows.facts_of(self.rows.columns) if one not in asked]
             if missing:
                 names = ", ".join(one.command for one in missing)
                 text = SafeText(f"{names}: asked when R searches again.")
                 self.notify(text, title="Not asked yet", markup=False, timeout=6)
 
-        titles = {name: SafeText(one.column.title) for name, one in COLUMNS.items() if name != "key"}
+        titles = {name: SafeText(one.column.title) for name, one in found_rows.COLUMNS.items() if name != "key"}
         self.app.push_screen(SwitchScreen(literal("Columns"), titles, self.rows.columns, choose), closed)
 
     @property
@@ -387,7 +371,7 @@ class FindScreen(RunScreen[bytes | None]):
             names = [key_as_text(record.key) for record in records]
             return lambda: write_text(name, lambda: "".join(f"{one}\n" for one in names), counted(len(names), "name"))
         title = str(self.search.query)
-        return lambda: write_table(found_table(records, columns, now_s, title), name)
+        return lambda: write_table(found_rows.found_table(records, columns, now_s, title), name)
 
     def action_back(self) -> None:
         """Go back one step: from what is typed, from a search that is under way, from the list."""

@@ -32,27 +32,7 @@ from rtui.tui.kit.status_lines import over_title
 from rtui.tui.kit.styled_text import Line, Role, literal
 from rtui.tui.kit.table import TableBody
 from rtui.tui.kit.table_rows import TableRows
-from rtui.tui.server.panels import (
-    BY_ID,
-    FIGURES,
-    NODES,
-    OVERVIEW,
-    PANELS,
-    SERVER_COMMANDS,
-    Content,
-    ServerPanel,
-    content_of,
-    figure_lines,
-    figures_table,
-    file_line,
-    node_line,
-    panels_line,
-    row_lines,
-    status_line,
-    waiting_lines,
-    warning_line,
-    whole_figure_lines,
-)  # fmt: skip
+from rtui.tui.server import panels as tabs
 
 SAMPLES_SUFFIX: Final = ".jsonl"
 """The ending of files of samples."""
@@ -90,7 +70,7 @@ class HealthPanel(PanelView):
         self._notes, self._detail = LinePanel(id="server-notes"), LinePanel(id="server-detail")
         super().__init__(self._notes, self._detail, id=id)
         self.states = states
-        self._content = Content()
+        self._content = tabs.Content()
         self._tables: tuple[Table, ...] = ()
         self._span_s: float | None = None
         self._is_over = False
@@ -100,9 +80,9 @@ class HealthPanel(PanelView):
         yield from (self.titles_bar, self.table, self.in_place, self._notes, self._detail)
 
     @property
-    def panel(self) -> ServerPanel:
+    def panel(self) -> tabs.ServerPanel:
         """The tab that is shown."""
-        return BY_ID.get(self.states.panel_id, BY_ID[OVERVIEW])
+        return tabs.BY_ID.get(self.states.panel_id, tabs.BY_ID[tabs.OVERVIEW])
 
     @property
     def chosen(self) -> Table | None:
@@ -114,15 +94,15 @@ class HealthPanel(PanelView):
     def figure(self) -> Figure | None:
         """The figure under the cursor; None where there is none."""
         table, subject = self.chosen, self.subject
-        if table is None or table.id != FIGURES or not isinstance(subject, str):
+        if table is None or table.id != tabs.FIGURES or not isinstance(subject, str):
             return None
         found = (figure for panel, figure in self._content.figures if f"{panel.id}/{figure.id}" == subject)
         return next(found, None)
 
-    def show(self, content: Content, span_s: float | None, *, is_over: bool = False) -> None:
+    def show(self, content: tabs.Content, span_s: float | None, *, is_over: bool = False) -> None:
         """Show what a tab has; `span_s` and `is_over` are for plots (`plot_lines`)."""
         self._content, self._span_s, self._is_over = content, span_s, is_over
-        figures = (figures_table(content, is_overview=self.panel.id == OVERVIEW),) if content.figures else ()
+        figures = (tabs.figures_table(content, is_overview=self.panel.id == tabs.OVERVIEW),) if content.figures else ()
         self._tables = (*figures, *content.tables)
         table = self.chosen
         if table is None:
@@ -138,7 +118,7 @@ class HealthPanel(PanelView):
         self._tables = ()
         super().show_lines(make)
 
-    def _empty_lines(self, content: Content, width: int) -> list[Line]:
+    def _empty_lines(self, content: tabs.Content, width: int) -> list[Line]:
         """Return why the panel has neither figures nor lists."""
         notes = [SafeText(f"{note}.") for note in content.notes]
         return notice_lines(literal("Nothing is known here"), Role.STRONG, width, *notes)
@@ -159,7 +139,7 @@ class HealthPanel(PanelView):
 
     def _title(self, table: Table) -> SafeText:
         title = display_text(table.title)
-        return title if table.id == FIGURES else SafeText(f"{title} {len(table.rows):,}")
+        return title if table.id == tabs.FIGURES else SafeText(f"{title} {len(table.rows):,}")
 
     def _nothing_lines(self, table: Table, rows: TableRows, width: int) -> list[Line]:
         if rows.state.filter_text:
@@ -186,7 +166,7 @@ class HealthPanel(PanelView):
         is_over = self._is_over
         self._detail.set_content(
             lambda width: inset(
-                figure_lines(figure, Size(width - 2, height), span_s, is_over=is_over), Size(width, height)
+                tabs.figure_lines(figure, Size(width - 2, height), span_s, is_over=is_over), Size(width, height)
             )
         )
 
@@ -209,8 +189,8 @@ class HealthPanel(PanelView):
 class ServerScreen(PanelScreen[bytes | None]):
     """Shows the panels of a server, or of one node of a cluster at a time; dismissed with a key to go to, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(SERVER_COMMANDS, Owner.SERVER)
-    SCREEN_COMMANDS = (*SERVER_COMMANDS, *APP_COMMANDS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(tabs.SERVER_COMMANDS, Owner.SERVER)
+    SCREEN_COMMANDS = (*tabs.SERVER_COMMANDS, *APP_COMMANDS)
     view: HealthPanel
 
     def __init__(
@@ -251,9 +231,9 @@ class ServerScreen(PanelScreen[bytes | None]):
         return self.states.node if self.states.node in nodes else next(iter(nodes), None)
 
     @property
-    def panels(self) -> tuple[ServerPanel, ...]:
+    def panels(self) -> tuple[tabs.ServerPanel, ...]:
         """The tabs: without that of the nodes where there is one server."""
-        return PANELS if self.source.nodes_table is not None else PANELS[1:]
+        return tabs.PANELS if self.source.nodes_table is not None else tabs.PANELS[1:]
 
     @property
     def is_behind(self) -> bool:
@@ -272,17 +252,17 @@ class ServerScreen(PanelScreen[bytes | None]):
         """Show the chosen panel, or what stands in its place."""
         source, node, table = self.source, self.node, self.source.nodes_table
         if not self.states.panel_id and node is not None:
-            self.states.panel_id = OVERVIEW if table is None else NODES
+            self.states.panel_id = tabs.OVERVIEW if table is None else tabs.NODES
         panel = self.view.panel
-        if panel.id == NODES and table is not None:
-            self.view.show(Content(tables=(table,)), None)
+        if panel.id == tabs.NODES and table is not None:
+            self.view.show(tabs.Content(tables=(table,)), None)
         elif node is None:
             failure = source.failure(None)
-            self.view.show_lines(lambda width: waiting_lines(failure, width))
+            self.view.show_lines(lambda width: tabs.waiting_lines(failure, width))
         else:
             first_at_s = source.first_at_s(node)
             span_s = None if first_at_s is None else max(0.0, self._clock() - first_at_s)
-            content = content_of(panel, source.panels(node), source.denied(node), source.compared(node))
+            content = tabs.content_of(panel, source.panels(node), source.denied(node), source.compared(node))
             self.view.show(content, span_s, is_over=source.file is not None)
 
     def _show_bars(self) -> None:
@@ -290,25 +270,25 @@ class ServerScreen(PanelScreen[bytes | None]):
         source, node, panels = self.source, self.node, self.panels
         asked_at_s = None if node is None else source.asked_at_s(node)
         age_s = None if asked_at_s is None else self._clock() - asked_at_s
-        now_s, is_cluster = asyncio.get_running_loop().time(), len(panels) == len(PANELS)
+        now_s, is_cluster = asyncio.get_running_loop().time(), len(panels) == len(tabs.PANELS)
         status = self.title_bar.server_status
         what = literal("server" if source.file is None else "server, from a file")
         self.title_bar.set_line(lambda width: over_title(self._label, None, what, width, status))
         chosen = panels.index(self.view.panel) if self.view.panel in panels else 0
         ids = [panel.id for panel in panels]
-        self.show_tabs(ids, self.view.panel.id, lambda width: panels_line(panels, chosen, width))
-        self.bar_below_tabs.display = is_cluster and self.view.panel.id != NODES
-        self.bar_below_tabs.set_line(lambda width: node_line(node, source.nodes, width))
+        self.show_tabs(ids, self.view.panel.id, lambda width: tabs.panels_line(panels, chosen, width))
+        self.bar_below_tabs.display = is_cluster and self.view.panel.id != tabs.NODES
+        self.bar_below_tabs.set_line(lambda width: tabs.node_line(node, source.nodes, width))
         self._show_warning(None if node is None else source.warning(node))
         if (file := source.file) is not None:
-            self.status_bar.set_line(lambda width: file_line(file, width))
+            self.status_bar.set_line(lambda width: tabs.file_line(file, width))
         else:
             link, failure = source.link, source.failure(node)
-            self.status_bar.set_line(lambda width: status_line(link, failure, age_s, now_s, width))
+            self.status_bar.set_line(lambda width: tabs.status_line(link, failure, age_s, now_s, width))
         self.show_commands()
 
     def _show_warning(self, warning: SafeText | None) -> None:
-        make = None if warning is None else lambda width: warning_line(warning, width)
+        make = None if warning is None else lambda width: tabs.warning_line(warning, width)
         if self.banner.show_warning(make):
             self.show_again()
 
@@ -371,12 +351,12 @@ class ServerScreen(PanelScreen[bytes | None]):
         subject, table = self.view.subject, self.view.chosen
         if table is None or not self.view.has_rows:
             return
-        if self.view.panel.id == NODES and isinstance(subject, str):
-            self._enter(ServerPlace(OVERVIEW, None, SafeText(subject)))
-        elif self.view.panel.id == OVERVIEW and isinstance(subject, str):
+        if self.view.panel.id == tabs.NODES and isinstance(subject, str):
+            self._enter(ServerPlace(tabs.OVERVIEW, None, SafeText(subject)))
+        elif self.view.panel.id == tabs.OVERVIEW and isinstance(subject, str):
             panel_id = subject.partition("/")[0]
-            self.states.table_state(panel_id, FIGURES).cursor_row = subject
-            self._enter(ServerPlace(panel_id, FIGURES))
+            self.states.table_state(panel_id, tabs.FIGURES).cursor_row = subject
+            self._enter(ServerPlace(panel_id, tabs.FIGURES))
         elif isinstance(subject, bytes) and self.source.file is None:
             self.leave_place()
             self.dismiss(subject)
@@ -393,10 +373,10 @@ class ServerScreen(PanelScreen[bytes | None]):
         """Show everything that is known of the row under the cursor."""
         texts, table, figure = self.view.table.body.texts, self.view.table.rows.table, self.view.figure
         if figure is not None:
-            self.app.push_screen(TextCard("Figure", "row", lambda width: whole_figure_lines(figure, width)))
+            self.app.push_screen(TextCard("Figure", "row", lambda width: tabs.whole_figure_lines(figure, width)))
         elif texts:
             facts = [(SafeText(column.title), text) for column, text in zip(table.columns, texts, strict=True)]
-            self.app.push_screen(TextCard(table.title, "row", lambda width: row_lines(facts, width)))
+            self.app.push_screen(TextCard(table.title, "row", lambda width: tabs.row_lines(facts, width)))
 
     @property
     def help_subject(self) -> HelpSubject | None:
@@ -423,7 +403,7 @@ class ServerScreen(PanelScreen[bytes | None]):
         if self._returns_to is not None:
             place, self._returns_to = self._returns_to, None
             self.show_place(place)
-        elif self.source.nodes_table is not None and self.view.panel.id != NODES:
-            self.show_place(ServerPlace(NODES))
+        elif self.source.nodes_table is not None and self.view.panel.id != tabs.NODES:
+            self.show_place(ServerPlace(tabs.NODES))
         elif self.source.file is None:
             self.dismiss(None)

@@ -1,4 +1,4 @@
-"""Collections with little more elements than a compact encoding may have."""
+"""Encodings: strings that would be smaller as hashes, tiny ones, and keys beyond the limits of compact encodings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a registry adds to the findings of a report that was made without it."""
+"""What a registry adds to findings, and rules about references that were followed."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Tables and pages as text, Markdown, CSV and JSON."""
+
 from __future__ import annotations
 
 import csv

@@ -1,4 +1,4 @@
-"""The queries behind numbers find as many keys as the numbers say, over keyspaces of the grammar."""
+"""The queries behind numbers of a report; nodes and shards in queries."""
 
 from __future__ import annotations
 

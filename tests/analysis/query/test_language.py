@@ -1,4 +1,4 @@
-"""Query lines: what they say, what is wrong with those that say nothing, and that they are written as they are read."""
+"""The language of queries, and what may stand at the cursor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and facts that pass, against plain references."""
+"""Which keys a query finds, how they are counted and kept."""
 
 from __future__ import annotations
 

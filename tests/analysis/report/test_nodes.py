@@ -1,4 +1,4 @@
-"""The table of the nodes of a cluster."""
+"""The nodes of a cluster in a report, how evenly slots are used, and hash tags that would join keys."""
 
 from __future__ import annotations
 

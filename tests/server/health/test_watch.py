@@ -1,4 +1,4 @@
-"""Samples of servers and clusters in rounds: nodes that go and come back, failovers, and a history that is bounded."""
+"""Samples of servers every few seconds, of those that are browsed, too."""
 
 from __future__ import annotations
 

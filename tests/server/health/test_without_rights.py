@@ -1,4 +1,4 @@
-"""Users who may not ask: each panel says which right it lacks, nothing unknown is a figure, an ACL line is enough."""
+"""Health without rights, on compatible servers, and what rtui leaves in what it looks at."""
 
 from __future__ import annotations
 

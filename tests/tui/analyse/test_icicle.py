@@ -1,3 +1,5 @@
+"""The icicle of memory by namespace, and what its colours mean."""
+
 from __future__ import annotations
 
 from itertools import pairwise

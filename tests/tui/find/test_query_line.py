@@ -1,4 +1,4 @@
-"""The line of queries: what is one, what is said of it while it is typed, completion, what stays as it was."""
+"""The line in which a query is typed; what is highlighted in the names that it finds."""
 
 from __future__ import annotations
 
