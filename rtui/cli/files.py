@@ -1,19 +1,27 @@
-"""Files that commands read: reports, also those that rtui has kept or standard input has, and samples of servers."""
+"""Files that commands read: reports, of standard input and kept ones, too, with their list; samples of servers."""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
+import msgspec
 
-from rtui.analysis.formats.json import LARGEST_FILE_BYTES, ReportFormatError, read_json
+from rtui.analysis import humanize
+from rtui.analysis.formats.json import LARGEST_FILE_BYTES, ReportFormatError, json_value, read_json
 from rtui.analysis.formats.samples import SamplesFile, SamplesFormatError, is_samples, read_samples
-from rtui.analysis.report.document import Report
+from rtui.analysis.report.document import CoverageKind, Report
+from rtui.analysis.report.tables.table import COVERAGE_MARKS
 from rtui.cli.output import STANDARD_STREAM
-from rtui.server.analysis.kept_reports import KeptReports, NotKeptError, read_kept, split_reference
+from rtui.keyspace.text.display import display, display_text
+from rtui.registry.rules import Severity
+from rtui.server.analysis.kept_reports import KeptReport, KeptReports, NotKeptError, read_kept, split_reference
 from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import parse_target
 
@@ -121,3 +129,87 @@ def report_of_samples(name: str | None, opened: SamplesFile) -> Report | None:
     """Return the report of the keys of the server that samples in a file are of; raises as `keys_report`."""
     latest_ms = max((samples[-1].at_ms for samples in opened.nodes.values()), default=opened.header.began_ms)
     return keys_report(name, opened.header.server, 0, latest_ms / 1000)
+
+
+def kept_json(found: Sequence[KeptReports], now_s: float) -> str:
+    """Return the kept reports of servers as a list of JSON."""
+    return json.dumps([json_value(_entry(one, now_s)) for kept in found for one in kept.reports()], indent=1)
+
+
+def _entry(one: KeptReport, now_s: float) -> dict[str, Any]:
+    head = one.head
+    coverage, scope = head.coverage, head.scope
+    return {
+        "server": head.server.label,
+        "db": head.server.db,
+        "number": one.number,
+        "path": os.fsencode(one.file.path),
+        "made_at_s": head.made_at_s,
+        "age_s": max(0.0, now_s - head.made_at_s),
+        "run_id": head.server.run_id,
+        "coverage": coverage.kind.value,
+        "keys": msgspec.to_builtins(one.stats.keys),
+        "memory_bytes": msgspec.to_builtins(one.stats.memory_bytes),
+        "match": scope.match,
+        "type": scope.key_type,
+        "findings": None if one.findings is None else {severity.value: n for severity, n in one.findings.items()},
+        "notes": [note for note in (coverage.reason, *head.notes) if note],
+        "file_bytes": one.file.size_bytes,
+    }
+
+
+def kept_text(found: Sequence[KeptReports], now_s: float) -> str:
+    """Return each server with its folder, then a line for each report; empty where none is kept."""
+    listed = ((kept, list(kept.reports())) for kept in found)
+    return "\n\n".join(_server_text(kept, reports, now_s) for kept, reports in listed if reports)
+
+
+def _server_text(kept: KeptReports, listed: Sequence[KeptReport], now_s: float) -> str:
+    server = listed[0].head.server
+    taken = humanize.size(sum(one.file.size_bytes for one in listed))
+    about = f"{display_text(server.label)} db{server.db} · {humanize.counted(len(listed), 'report')}, {taken} in "
+    lines = [f"{about}{display_text(str(kept.folder))}"]
+    rows = [_cells(one, now_s) for one in listed]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    is_right = (True, False, True, True, True, False, False, False)
+    for row in rows:
+        cells = (
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, is_right, strict=True)
+        )
+        lines.append("  " + "  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _cells(one: KeptReport, now_s: float) -> tuple[str, ...]:
+    """Return number, time, age, keys, bytes, findings, coverage with what else is to know, and file of a report."""
+    head, stats = one.head, one.stats
+    mark = COVERAGE_MARKS[head.coverage.kind]
+    memory = "–" if stats.memory_bytes is None else humanize.written(stats.memory_bytes, humanize.size, mark)
+    told = [head.coverage.kind.value]
+    if head.coverage.kind is CoverageKind.PARTIAL and head.coverage.fraction is not None:
+        told[0] += f", {humanize.share(head.coverage.fraction)} seen"
+    for word, raw in (("match", head.scope.match), ("type", head.scope.key_type)):
+        if raw is not None:
+            told.append(f"{word} {display(raw, limit=40)}")
+    return (
+        str(one.number),
+        str(humanize.moment(head.made_at_s)),
+        f"{humanize.duration(round(max(0.0, now_s - head.made_at_s) * 1000))} ago",
+        f"{humanize.written_keys(stats.keys, mark)} keys",
+        str(memory),
+        _findings_text(one),
+        ", ".join(told),
+        str(display_text(one.file.path.name)),
+    )
+
+
+def _findings_text(one: KeptReport) -> str:
+    """Return how much is wrong by a report: `2 errors, 14 warnings`."""
+    if one.findings is None:
+        return humanize.NOTHING
+    words = {Severity.ERROR: "error", Severity.WARN: "warning"}
+    return (
+        ", ".join(humanize.counted(number, words[of]) for of, number in one.findings.items() if number)
+        or "nothing wrong"
+    )
