@@ -32,7 +32,7 @@ def _choice(groups: list[CommandGroup]) -> click.Choice[str]:
 
 
 def _release(ctx: click.Context, param: click.Parameter, value: str | None) -> Release | None:
-    """Parse a server's product and version; a usage error says what is valid."""
+    """Parse a server's product and version; a usage error names the valid ones."""
     try:
         return parse_release(value) if value is not None else None
     except AclError as error:
@@ -40,7 +40,7 @@ def _release(ctx: click.Context, param: click.Parameter, value: str | None) -> R
 
 
 def _any_node(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Check the address of a node; a usage error for what is none."""
+    """Check the address of a node; raises a usage error."""
     if value is not None and (not _NODE.fullmatch(value) or value.startswith("-")):
         raise click.BadParameter("it is not HOST:PORT", ctx, param)
     return value

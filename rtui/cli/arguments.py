@@ -1,4 +1,4 @@
-"""What arguments of the command line are: whole numbers, seconds, terms, a TARGET; and what is wrong with others."""
+"""Arguments of the command line: whole numbers, seconds, terms, a TARGET; and errors that say how to write them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rtui.keyspace.text.display import SafeText
 
 _TERM: Final = re.compile(r"!?[A-Za-z]{1,16}(?:[<>]|:(?!//))")
-"""What may be a term of the query language."""
+"""The beginning of a possible term of the query language."""
 
 
 class WholeNumber(click.IntRange):
@@ -63,7 +63,7 @@ def is_term(text: str) -> bool:
 
 
 def in_shell(problem: Problem) -> SafeText:
-    """Return the sentence about a part of a query, with what is meant as a shell takes it."""
+    """Return the sentence about a part of a query, with the suggestion quoted for a shell."""
     meant = (shlex.quote(one) if '"' in one else " ".join(map(shlex.quote, one.split(" "))) for one in problem.meant)
     return replace(problem, meant=tuple(meant)).sentence
 

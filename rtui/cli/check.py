@@ -36,17 +36,17 @@ CHECKED: Final = tuple(rule for rule in RULES.values() if rule.family is not Fam
 
 
 def _rule_lines() -> str:
-    """Return a line for each rule: its id, what breaks it, and whether it is off by default."""
+    """Return a line for each rule: its id, its title, and whether it is off by default."""
     off = {Severity.OFF: " (off)"}
     return "\n".join(f"  {rule.id:<22}{rule.title}{off.get(rule.severity, '')}" for rule in CHECKED)
 
 
 ALL_RULES: Final = "all"
-"""What `--rules` stands for without an id."""
+"""The value of `--rules` without an id."""
 
 
 def rules_text(chosen: str) -> str:
-    """Return all that is to be said of one rule, or of each; raises `click.UsageError` for an id that is none."""
+    """Return the text of a rule, or of all; raises `click.UsageError` for an unknown id."""
     if chosen == ALL_RULES:
         return "\n".join(
             f"{heading}\n\n{''.join(_rule_text(rule) for rule in RULES.values() if rule.family is family)}"
@@ -58,7 +58,7 @@ def rules_text(chosen: str) -> str:
 
 
 def _rule_text(rule: Rule) -> str:
-    """Return what breaks a rule, why it matters, what to do, what it goes by, and the line that sets it."""
+    """Return title, reason, remedy and basis of a rule, and the line that sets it."""
     lines = [f"{rule.id} ({rule.severity}): {rule.title}"]
     for label, text in (("why", rule.reason), ("do", rule.remedy), ("how", rule.basis)):
         lines += wrap(text, 96, initial_indent=f"  {label:<5}", subsequent_indent=" " * 7)
@@ -173,7 +173,7 @@ def _run(
     fail_on: str,
     **asked: Any,
 ) -> int:
-    """Judge a report or a server, print what is found, and return the exit code."""
+    """Judge a report or a server, print the findings, and return the exit code."""
     choice, demo = opt.registry_choice(asked), opt.demo_choice(asked)
     if report_file is not None and (demo or connection.names_server({})):
         raise click.UsageError("Give either a server or --report.")
@@ -199,7 +199,7 @@ def _run(
 
 
 def _check(target: Target, asked: dict[str, Any], judge: Judge, follow: Follow | None) -> int:
-    """Analyse, follow references, print what is found, and return the exit code."""
+    """Analyse, follow references, print the findings, and return the exit code."""
     from rtui.cli.run import analyse, command_log  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
 
@@ -221,7 +221,7 @@ def _check(target: Target, asked: dict[str, Any], judge: Judge, follow: Follow |
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Judges a report, prints what is wrong, and says how the command ends."""
+    """Judges a report, prints the findings, and gives the exit code."""
 
     registry: Registry | None
     before: Report | None
@@ -230,7 +230,7 @@ class Judge:
     fail_on: Severity
 
     def exit_code(self, report: Report, references: ReferenceChecks | None = None) -> int:
-        """Print what is wrong by a report and return the exit code."""
+        """Print the findings of a report and return the exit code."""
         from msgspec.structs import replace  # noqa: PLC0415 - the help must not wait for it
 
         from rtui.analysis.findings.contents import findings, with_registry  # noqa: PLC0415

@@ -192,7 +192,7 @@ class ConnectionOptions:
         return Secret(given) if given else None
 
     def _login(self, found: Target) -> Login | None:
-        """Return what makes passwords, in place of the profile's."""
+        """Return the source of expiring passwords, in place of the profile's."""
         if self.password_command is not None and self.credential_provider is not None:
             raise click.UsageError("Give --password-command or --credential-provider.")
         if self.password_command is not None:
@@ -215,7 +215,7 @@ class ConnectionOptions:
         return replace(way, addresses=AddressMap(self.address_map)) if self.address_map else way
 
     def _sentinels(self, found: Target, environment: Mapping[str, str]) -> Sentinels | None:
-        """Return the Sentinels with what is said of them; they take the certificates of the servers."""
+        """Return the Sentinels with their options; they take the certificates of the servers."""
         sentinels, changes = found.sentinels, dict[str, Any]()
         if self.sentinel_user is not None:
             changes["user"] = self.sentinel_user

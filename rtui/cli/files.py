@@ -27,7 +27,7 @@ from rtui.server.wire.target import parse_target
 
 LATEST: Final = "latest"
 NO_REPORT: Final = "none"
-"""What --report of samples may be beside the name of a report."""
+"""The values of --report of samples beside the name of a report."""
 
 MOST_REPORT_AGE_S: Final = 86_400.0
 """A kept report that was made so long before the samples, or after them, is taken only where it is asked for."""
@@ -77,7 +77,7 @@ def read_report(name: str) -> Report:
 
 
 def samples_file(path: Path) -> SamplesFile | None:
-    """Read a file of samples; None for what is no file, or one of another kind. Raises click.UsageError."""
+    """Read a file of samples; None for no file, or another kind of file. Raises click.UsageError."""
     try:
         if not path.is_file():
             return None
@@ -182,7 +182,7 @@ def _server_text(kept: KeptReports, listed: Sequence[KeptReport], now_s: float) 
 
 
 def _cells(one: KeptReport, now_s: float) -> tuple[str, ...]:
-    """Return number, time, age, keys, bytes, findings, coverage with what else is to know, and file of a report."""
+    """Return number, time, age, keys, bytes, findings, coverage and filters, and file of a report."""
     head, stats = one.head, one.stats
     mark = COVERAGE_MARKS[head.coverage.kind]
     memory = "–" if stats.memory_bytes is None else humanize.written(stats.memory_bytes, humanize.size, mark)
@@ -205,7 +205,7 @@ def _cells(one: KeptReport, now_s: float) -> tuple[str, ...]:
 
 
 def _findings_text(one: KeptReport) -> str:
-    """Return how much is wrong by a report: `2 errors, 14 warnings`."""
+    """Return the numbers of a report's findings: `2 errors, 14 warnings`."""
     if one.findings is None:
         return humanize.NOTHING
     words = {Severity.ERROR: "error", Severity.WARN: "warning"}

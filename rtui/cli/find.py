@@ -174,7 +174,7 @@ def _is_target(text: str) -> bool:
 
 
 def _with_saved(line: str, connection: ConnectionOptions | None) -> str:
-    """Return a line with saved queries in place of their names; a name that is nearly one is said."""
+    """Return a line with saved queries in place of their names; near misses are printed."""
     if "@" not in line or connection is None:
         return line
     from rtui.tui.kit.settings import SettingsFile, expanded, saved_queries, settings_path, unknown_names  # noqa: PLC0415 - few want it  # noqa: PLC0415
@@ -203,7 +203,7 @@ def _query(line: str) -> Query:
 
 
 def marked(line: str, problem: Problem) -> str:
-    """Return a line with a part of it marked below, and what is wrong with that."""
+    """Return a line with a part marked below, and the problem with that part."""
     from rich.cells import cell_len  # noqa: PLC0415 - only here
 
     from rtui.keyspace.text.display import display_text  # noqa: PLC0415
@@ -283,7 +283,7 @@ def _find(
     log_file: Path | None,
     counts_only: bool,
 ) -> int:
-    """Search, write what is found, say on standard error what is to be known of it, and return the exit code."""
+    """Search, write the keys, print the notes on standard error, and return the exit code."""
     from rtui.cli.find_run import FoundKeys, find  # noqa: PLC0415 - the help must not wait for it
     from rtui.cli.run import command_log  # noqa: PLC0415
 

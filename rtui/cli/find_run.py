@@ -1,4 +1,4 @@
-"""Runs the search of `rtui find`: what is said before it begins, its progress bar, what Ctrl-C does, its output.
+"""Runs the search of `rtui find`: its cost ahead, its progress bar, Ctrl-C, its output.
 
 Found keys are written as they come: lines of text, a JSON object, CSV, or bare names with NULs. Text has a line for
 each key: its facts in columns, then its name, made safe to show. In JSON and CSV a name is text, in JSON null where it
@@ -42,13 +42,13 @@ WRITE_S: Final = 0.1
 
 
 FORECAST_S: Final = 3.0
-"""After so long it is said how long a search takes: by then its speed is known, which depends on the server's load."""
+"""The time before the first forecast: by then the speed is known, which depends on the server's load."""
 
 START_S: Final = 1.0
-"""Before, a search is slower: COUNT grows while it is learnt what a key costs."""
+"""The time in which a search is slower: COUNT grows while the cost of a key is learnt."""
 
 OFF: Final = 1.25
-"""A forecast that is off by more than this factor is said anew."""
+"""A forecast that is off by more than this factor is renewed."""
 
 
 class Forecast:
@@ -60,7 +60,7 @@ class Forecast:
         self._due_s = now_s + FORECAST_S
         self._said_s: float | None = None
         self._start: tuple[float, float] | None = None
-        """When it was measured first, and what fraction was done."""
+        """The time of the first measurement, and the fraction done then."""
 
     def due(self, now_s: float) -> SafeText | None:
         """Return the sentence that is due; None where nothing new is known, or it is over soon."""
@@ -92,7 +92,7 @@ class Result:
     """How a search ended."""
 
     notes: tuple[SafeText, ...] = ()
-    """What is said of it, in sentences."""
+    """The notes on it, sentences."""
     failure: RtuiError | None = None
     """Why it could not go on."""
     ended_by: Signals | None = None
@@ -129,7 +129,7 @@ async def _find(
 
 
 async def _write_while_running(run: KeySearch, output: FoundKeys, interrupts: Interrupts) -> None:
-    """Run the search, and write what it finds now and then; what is sorted at the end."""
+    """Run the search and write its keys now and then; sorted ones at the end."""
     loop = asyncio.get_running_loop()
     forecast = Forecast(run, loop.time())
     async with running(run.run(), "rtui search") as task:
@@ -147,7 +147,7 @@ async def _write_while_running(run: KeySearch, output: FoundKeys, interrupts: In
 
 
 def _say_cost(run: KeySearch) -> None:
-    """Say on standard error what the search of a large keyspace asks, and what it costs where commands are billed."""
+    """Print on standard error the questions of a search of a large keyspace, and the bill where commands are billed."""
     plan, ahead = run.preparation.plan, run.preparation.ahead
     if plan is not None and ahead is not None and (run.preparation.size or 0) >= LARGE:
         sentence = plan.sentence(replace(ahead, seconds=None))
@@ -234,7 +234,7 @@ class FoundKeys:
         self._send(text)
 
     def end(self, count: int, *, is_exact: bool, notes: Sequence[SafeText]) -> None:
-        """Write what comes after all keys; unless `is_exact` there are at least `count`."""
+        """Write the end of the output; unless `is_exact`, `count` is a lower bound."""
         is_whole = is_exact and (self._counts_only or self._written == count)
         coverage = [(CoverageKind.EXACT if is_whole else CoverageKind.PARTIAL).value, " ".join(notes)]
         if self._counts_only and self._form != "json":

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rtui.analysis.findings.server_comparison import HealthThreshold
 
 LINES: Final = "jsonl"
-"""The samples themselves, a line each; the other formats say what they mean."""
+"""The samples themselves, a line each; the other formats interpret them."""
 
 FORMATS: Final = ("text", "json", LINES, "md", "html", "prom", "sarif", "junit")
 
@@ -29,7 +29,7 @@ LEAST_WATCH_S: Final = 1.0
 """Samples at shorter intervals would cost the server more than 1 ms a second."""
 
 ROUNDS: Final = 2
-"""So many samples are taken for what they mean where nobody watches: rates need two."""
+"""The samples of a single look: rates need two."""
 
 _EPILOG: Final = """\
 A sample is what the server says of itself: INFO, the slow log and its like, delays, clients and settings. It takes
@@ -86,7 +86,7 @@ Exit codes
 def _fail_on(
     ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> tuple[Severity | None, tuple[HealthThreshold, ...]]:
-    """Read the severities, of which the least counts, and the thresholds; a usage error says what is wrong with one."""
+    """Read the severities, of which the least counts, and the thresholds; raises a usage error."""
     from rtui.analysis.findings.server_comparison import parse_threshold  # noqa: PLC0415 - the help must not wait
     from rtui.analysis.report.thresholds import FailOnError  # noqa: PLC0415
     from rtui.keyspace.text.display import display_text  # noqa: PLC0415

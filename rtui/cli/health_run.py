@@ -1,4 +1,4 @@
-"""What `rtui health` works with: samples as they are taken, what they are judged by, and the formats that say it."""
+"""The work of `rtui health`: taking samples, judging them, and writing them in a format."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from rtui.server.wire.target import Target
 
 @dataclass
 class Judged:
-    """The samples of all nodes so far, and what they are judged by."""
+    """The samples of all nodes so far, with registry, report and thresholds to judge them by."""
 
     registry: Registry | None
     report: Report | None = None
@@ -54,16 +54,16 @@ class Judged:
     _nodes: dict[str, SampleHistory] = field(default_factory=dict)
 
     def add(self, sample: Sample) -> None:
-        """Take a sample that is later than those of its node."""
+        """Take a sample later than all of its node."""
         self._nodes.setdefault(sample.node, SampleHistory()).add(sample)
 
     def views(self) -> list[HealthView]:
-        """Return what is known of each node now."""
+        """Return the samples of each node so far."""
         samples = [history.samples for history in self._nodes.values()]
         return views_of(samples, self.registry, self.report)
 
     def comparison(self, views: Sequence[HealthView]) -> HealthComparison | None:
-        """Return what has changed since the earlier samples; None where there are none."""
+        """Return the comparison with the earlier samples, or None."""
         return None if self.since is None or not views else compare_health(self.since, views)
 
     def judgements(self, views: Sequence[HealthView], comparison: HealthComparison | None) -> list[Judgement]:
@@ -96,13 +96,13 @@ class Judged:
 def views_of(
     samples: Sequence[tuple[Sample, ...]], registry: Registry | None, report: Report | None = None
 ) -> list[HealthView]:
-    """Return the samples of nodes with what they are judged by."""
+    """Return the samples of nodes with the registry and report to judge them by."""
     levels = RuleLevels() if registry is None else registry.rules
     return [HealthView(one, report, registry, levels) for one in samples]
 
 
 def written(form: str, judged: Judged) -> str:
-    """Return what samples mean, in one of the formats that say it; nothing before the first one."""
+    """Return the samples interpreted in a format; empty before the first sample."""
     views = judged.views()
     if not views:
         return ""
@@ -122,7 +122,7 @@ def written(form: str, judged: Judged) -> str:
 
 @contextmanager
 def lines_to(path: Path | None) -> Iterator[Callable[[str], object]]:
-    """Give what writes a line at once, to standard output or to a new file that only its owner may read."""
+    """Give the function that writes a line at once, to standard output or to a new private file."""
     if path is None:
 
         def to_output(line: str) -> None:
@@ -150,7 +150,7 @@ def lines_to(path: Path | None) -> Iterator[Callable[[str], object]]:
 
 
 class HealthRun:
-    """Passes samples on to what judges them, and writes them where lines are asked for."""
+    """Takes samples to be judged, and writes them if the format is lines."""
 
     def __init__(self, judged: Judged, write: Callable[[str], object] | None, *, is_masked: bool) -> None:
         """`write` takes a line of the file; None for none."""
@@ -187,7 +187,7 @@ class HealthRun:
         *,
         rounds: int,
     ) -> int:
-        """Take so many samples of each node, a second apart, or with `every_s` until a signal; return the exit code.
+        """Take `rounds` samples of each node, a second apart, or with `every_s` until a signal; return the exit code.
 
         Why a node has given none is said on standard error, once. `after_each` is called when all nodes have been
         asked. Raises as `connected`, and RtuiError and EndedBySignal where no node has given any.

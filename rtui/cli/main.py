@@ -37,7 +37,7 @@ rows, in which modules are imported and next to nothing becomes garbage."""
 
 _SUMMARY: Final = re.compile(r'"""`rtui ([a-z]+)`: (.+?)\.?"""')
 _WORD: Final = re.compile(r"[A-Za-z-]{2,20}")
-"""What may be meant as a subcommand."""
+"""A word that may be meant as a subcommand."""
 
 _NEARLY: Final = 0.7
 """How much alike a word and a subcommand are at least that is probably meant."""
@@ -49,7 +49,7 @@ _GROUP_OPTIONS: Final = frozenset({"--help", "--version"})
 
 
 class Subcommands(click.Group):
-    """A group whose commands are the modules beside this one that begin with the command's name and summary."""
+    """A group whose commands are the modules in this folder that begin with the command's name and summary."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all subcommands."""

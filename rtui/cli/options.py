@@ -1,4 +1,4 @@
-"""Options that subcommands share: what to scan and to ask, a registry, an output, the demo, the look of the screen."""
+"""Options that subcommands share: scope, columns, registry, output, the demo, the look of the screen."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _separators(ctx: click.Context, param: click.Parameter, values: tuple[str, .
 
 
 def _pattern(ctx: click.Context, param: click.Parameter, value: str | None) -> bytes | None:
-    """Return a glob as bytes, checked against the bounds of what may be sent."""
+    """Return a glob as bytes within the bounds of the closed list."""
     raw = _bytes(ctx, param, value)
     try:
         return None if raw is None else check_pattern(raw)
@@ -73,7 +73,7 @@ scope_options: Final = grouped(
 
 
 def _columns(ctx: click.Context, param: click.Parameter, value: str | None) -> Columns | None:
-    """Read what is asked of which keys."""
+    """Read the columns of an analysis."""
     try:
         return None if value is None else parse_columns(value)
     except ColumnsError as error:
@@ -91,7 +91,7 @@ columns_option: Final = click.option(
 
 _C_LOCALES: Final = ("", "C", "POSIX")
 _COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
-"""What Python sets LC_CTYPE to where the locale is C (PEP 538)."""
+"""The values of LC_CTYPE that Python sets if the locale is C (PEP 538)."""
 
 
 def first_environment(process: Path = Path("/proc/self/environ")) -> Mapping[str, str]:
@@ -110,7 +110,7 @@ def draws_unicode(environment: Mapping[str, str]) -> bool:
 
 
 def _ascii(_ctx: click.Context, _param: click.Parameter, value: bool | None) -> bool:
-    """Read whether to draw with ASCII: as is said, else as the locale says."""
+    """Read whether to draw with ASCII: the option, else the locale."""
     if value is not None:
         return value
     if os.environ.get("LC_CTYPE") in _COERCED and not os.environ.get("LC_ALL"):
@@ -195,7 +195,7 @@ def take_separators(given: dict[str, Any], registry: Registry | None) -> None:
 
 
 def registry_choice(given: dict[str, Any]) -> RegistryChoice:
-    """Take what `registry_options` gave out of the options; raises `click.UsageError`."""
+    """Take the values of `registry_options` out of the options; raises `click.UsageError`."""
     name, is_off = given.pop("registry_name"), given.pop("has_no_registry")
     if name is not None and is_off:
         raise click.UsageError("Give either --registry or --no-registry.")
@@ -229,7 +229,7 @@ def demo_options(help: str) -> Decorator:
 
 
 def demo_choice(given: dict[str, Any]) -> tuple[int, DemoDay] | None:
-    """Take what `demo_options` gave out of the options: the number of sample keys and the day; None for no demo."""
+    """Take the values of `demo_options` out of the options: the number of sample keys and the day; None for no demo."""
     is_demo, *choice = (given.pop(name) for name in ("demo", "demo_keys", "demo_day"))
     return (choice[0], choice[1]) if is_demo else None
 
@@ -248,7 +248,7 @@ def asked_server(target: Target, demo: tuple[int, DemoDay] | None) -> Iterator[T
 
 
 def terminal_options() -> dict[str, Any]:
-    """Return what the environment says of the terminal, by the names of the options of the interface."""
+    """Return the terminal's abilities by the environment, as options of the interface."""
     return {"no_color": bool(os.environ.get("NO_COLOR")), "on_console": os.environ.get("TERM") == "linux"}
 
 

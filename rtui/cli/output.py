@@ -37,7 +37,7 @@ NEW_FILE_MODE: Final = 0o600
 
 
 class OutputError(RtuiError):
-    """Output that could not be written; the remedy says what is there now."""
+    """Output that could not be written; the remedy says what the file holds now."""
 
     exit_code = ExitCode.OUTPUT
 
@@ -50,7 +50,7 @@ class ReaderGone(Exception):  # noqa: N818 - it is no error: who reads has seen 
 
 
 class _StandardOutput(FileIO):
-    """Standard output without a buffer, which writes all of what it is given.
+    """Standard output without a buffer, which writes all of its data.
 
     Python's own stream loses a part of a large write that a signal interrupts (CPython 3.11).
     """
@@ -62,7 +62,7 @@ class _StandardOutput(FileIO):
         self._is_given_up = False
 
     def write(self, data: ReadableBuffer) -> int:
-        """Write; raises ReaderGone and OutputError, and takes what is left in buffers for written after that."""
+        """Write; raises ReaderGone and OutputError, after which rests of buffers are dropped."""
         whole = rest = memoryview(data).cast("B")
         try:
             if self._failure is not None:
@@ -177,7 +177,7 @@ class Output:
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[str | bytes], None]]:
-        """Give what writes a part of the text: to standard output at once, to a file that is replaced after the block.
+        """Give the function that writes a part of the text: to standard output at once, to a file after the block.
 
         After an exception the file is as it was. Raises OutputError, and ReaderGone.
         """
@@ -229,7 +229,7 @@ def failures_in(output: Output, form: str, command: str) -> Iterator[None]:
 
 
 def interrupted() -> RtuiError:
-    """Return what is said of a command that a signal has ended before it had results."""
+    """Return the error of a command that a signal has ended before it had results."""
     return RtuiError("Interrupted", "A signal has ended it before there was a result.")
 
 

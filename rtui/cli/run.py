@@ -50,7 +50,7 @@ _STATES: Final = {
     ScanState.PAUSED: "paused",
     ScanState.WAITING: "waiting",
 }
-"""What the analysis does; in the other states it ends."""
+"""The words for states of the analysis; in the other states it ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ async def connected(
 
 
 def analyse(target: Target, options: AnalysisOptions, *, log: CommandLog | None = None) -> Result:
-    """Connect, analyse and disconnect; what is sent is kept in `log`. Raises as `connected`."""
+    """Connect, analyse and disconnect; commands are kept in `log`. Raises as `connected`."""
     return asyncio.run(run_analysis(target, options, log=log))
 
 
@@ -157,11 +157,11 @@ async def running(work: Coroutine[Any, Any, Any], name: str) -> AsyncIterator[as
 
 
 Follow: TypeAlias = Callable[["Target", "CommandLog | None"], ReferenceChecks]
-"""Follows references on a server and keeps what is sent in a log; raises as `connected`."""
+"""Follows references on a server and keeps commands in a log; raises as `connected`."""
 
 
 def follow_references(registry: Registry, pace: Pace, match: bytes | None, *, are_all: bool) -> Follow | None:
-    """Return what follows the references of a registry; None where it declares none, or their rules are off."""
+    """Return the function that follows a registry's references; None without references, or if their rules are off."""
     rules = registry.rules
     is_off = all(rules.severity(rule) is Severity.OFF for rule in ("reference-dangling", "reference-twin"))
     if is_off or not any(entry.references for entry in registry.entries):
@@ -325,7 +325,7 @@ class ProgressBar:
 
 
 def state_text(progress: Progress) -> str:
-    """Return what the analysis does just now, and why it waits."""
+    """Return the state of the analysis in words, and why it waits."""
     state = _STATES.get(progress.state, "finishing")
     if progress.state is ScanState.WAITING and progress.reason:
         return f"{state}: {display_text(progress.reason, limit=48)}"

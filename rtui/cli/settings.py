@@ -85,7 +85,7 @@ def _reset(file: SettingsFile, name: str | None) -> None:
 
 
 def _read_value(text: str) -> Any:
-    """Read a value as TOML would; what is none there is text."""
+    """Read a value as TOML; any other is text."""
     try:
         return msgspec.toml.decode(f"value = {text}")["value"]
     except msgspec.DecodeError:
@@ -93,7 +93,7 @@ def _read_value(text: str) -> Any:
 
 
 def _print(settings: Settings, wanted: str | None) -> None:
-    """Print every setting, or those of a name or a table of it."""
+    """Print every setting, or the settings of a name or a table."""
     defaults, helps = dict(current_values(Settings())), setting_names()
     lines = []
     for name, value in current_values(settings):

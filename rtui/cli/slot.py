@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """What a server says of one slot."""
+    """The owner of a slot by a server."""
 
     text: SafeText
     """Which node serves it, as a phrase."""

@@ -103,7 +103,7 @@ class LogView(OpenRows, can_focus=True):
         self.refresh()
 
     def follow(self) -> None:
-        """Show what has come; entries stay where they are unless the cursor is on the latest."""
+        """Show new entries; rows stay where they are unless the cursor is on the latest."""
         gone = self.rows.follow()
         set_content_height(self, len(self.rows))
         if self.is_following:
@@ -170,7 +170,7 @@ class LogScreen(RowsScreen[None]):
         return over_title(self._shown_label, self._target.db, literal("command log"), width, status)
 
     def show_changes(self) -> None:
-        """Show what has been sent since the last call."""
+        """Show the commands sent since the last call."""
         self.title_bar.set_line(self._title)
         before, self._seen = self._seen, self._log.revision
         if before != self._seen:
@@ -186,7 +186,7 @@ class LogScreen(RowsScreen[None]):
 
     @on(LogView.Moved)
     def _show_bars(self) -> None:
-        """Show what it all came to, what stands in place of entries where there are none, and the commands."""
+        """Show the sums, the entries or the lines in their place, and the commands."""
         rows, log = self.log_view.rows, self._log
         self.set_class(not len(rows), "-nothing")
         self.summary.set_line(lambda width: log_lines.summary_line(log, rows.entries, rows.needle, width))

@@ -68,7 +68,7 @@ def put(rows: MutableSequence[list[LogEntry]], entry: LogEntry) -> None:
 
 
 class LogRows:
-    """The entries that a filter keeps, oldest first: `load` takes those there are, `follow` what the log has got since.
+    """The entries that a filter keeps, oldest first: `load` takes all in the log, `follow` the new ones.
 
     Whether an entry is kept is decided when it is over, since the commands of a sum come one after the other.
     """
@@ -119,7 +119,7 @@ class LogRows:
         self.follow()
 
     def follow(self) -> int:
-        """Take new entries, and drop those that the log has dropped; return how many rows that were first are gone."""
+        """Take new entries and drop those that the log has dropped; return the number of first rows that are gone."""
         log = self._log
         gone = sum(1 for _ in takewhile(lambda row: row[-1].number <= log.dropped, self))
         while self._decided and self._decided[0][0].number <= log.dropped:
@@ -150,7 +150,7 @@ class LogRows:
         return not self._needle or has_text(entry, self._needle) is not self._leaves_out
 
     def _since(self, number: int) -> Iterator[LogEntry]:
-        """Return the entries after the one of this number."""
+        """Return the entries after this number."""
         new = self._log.dropped + len(self._log.entries) - number
         return reversed(list(islice(reversed(self._log.entries), max(0, new))))
 
@@ -194,11 +194,11 @@ COLUMN_CELLS: Final = {
     "out": BYTES_CELLS,
     "connection": CONNECTION_CELLS,
 }
-"""The columns beside the command, those first that stay where there is little room."""
+"""The columns beside the command, the last to go first."""
 
 
 def layout_log(width: int, columns: Sequence[str] = tuple(COLUMN_CELLS)) -> LogLayout:
-    """Return those of these columns that fit into a width beside the command."""
+    """Return the columns that fit into a width beside the command."""
     room = width - 2 - min(MIN_COMMAND_CELLS, max(1, width - 2))
     kept = {}
     for name in columns:
@@ -276,7 +276,7 @@ def _row(layout: LogLayout, cells: list[tuple[SafeText, Role]]) -> Line:
 
 
 def command_text(entry: LogEntry) -> SafeText:
-    """Return what was sent, for a row: the command with its arguments, or several with how often each was sent."""
+    """Return the text of a row: the command with its arguments, or several with their counts."""
     if entry.is_secret:
         return joined([SafeText(entry.counts_text), REDACTED], " ")
     if entry.commands == 1 and not entry.is_sum:
@@ -295,7 +295,7 @@ def ms_text(ms: float) -> SafeText:
 
 
 def summary_line(log: CommandLog, shown: int, needle: str, width: int) -> Line:
-    """Return what all that was sent has come to, what is left out, and whether the file is written."""
+    """Return the sums of the log, the number of dropped entries, and whether the file is written."""
     pieces = [
         Piece(0, (Span(counted(log.commands, "command"), Role.STRONG),)),
         Piece(1, (Span(SafeText(f"{humanize.size(log.bytes_out)} sent")),)),

@@ -1,1 +1,1 @@
-"""What is wrong with a keyspace: rules that read a report, and what they find."""
+"""Rules that read a report or samples of a server, and their findings."""

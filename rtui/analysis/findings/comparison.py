@@ -30,7 +30,7 @@ from rtui.registry.rules import RuleLevels, Severity
 
 
 class FindingFate(StrEnum):
-    """What became of a finding."""
+    """The fate of a finding between two reports."""
 
     NEW = "new"
     MAYBE_NEW = "may be new"
@@ -70,14 +70,14 @@ class FindingsComparison:
     """The findings of two reports compared."""
 
     changes: Mapping[str, FindingChange]
-    """By what tells a finding from others (`identities`): those of the later report, then those that are gone."""
+    """By the identities of findings: first the later report's, then the findings that are gone."""
     uncompared: tuple[str, ...]
-    """Rules that only one of the reports has what they are about of."""
+    """Rules whose subject only one of the reports has."""
     open_after: frozenset[Severity]
     """Of which severities there may be more findings than the later report has."""
     open_before: frozenset[Severity]
     notes: tuple[str, ...] = ()
-    """Safe sentences: what was not compared, and what a report may lack."""
+    """Safe sentences about rules that were not compared, and gaps of a report."""
 
     def of_fate(self, fate: FindingFate) -> list[FindingChange]:
         """Return the findings of one fate, most costly first."""
@@ -100,7 +100,7 @@ class FindingsComparison:
 
 
 def compare_findings(before: Report, after: Report, levels: RuleLevels | None = None) -> FindingsComparison:
-    """Compare what rules find in two reports.
+    """Compare the findings of two reports.
 
     `levels` are their severities and parameters; without, those that the second report was made with, else the first.
     """
@@ -117,19 +117,19 @@ def compare_findings(before: Report, after: Report, levels: RuleLevels | None = 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What rules find at one time."""
+    """The findings of one time."""
 
     when: str
     """For notes: `in the first report`."""
     found: Found
     noun: str
-    """What both are: `reports`."""
+    """The noun for both sides: `reports`."""
     missable: frozenset[str]
     """Rules that there may be more of than they find."""
 
 
 def compare_found(before: Side, after: Side, shared: Collection[str], levels: RuleLevels) -> FindingsComparison:
-    """Compare what the rules `shared` by both sides find; the others are named as not compared."""
+    """Compare the findings of the rules `shared` by both sides; the others are named as not compared."""
     was, now = before.found, after.found
     earlier = dict(zip(was.identities, was.findings, strict=True))
     later = dict(zip(now.identities, now.findings, strict=True))
@@ -205,7 +205,7 @@ COLUMNS = (
 
 
 def findings_table(found: Found) -> Table:
-    """Return a row for each finding, most costly first; what it is about is told by its rule and place."""
+    """Return a row for each finding, most costly first; its subject is its identity."""
     return Table(
         "findings",
         "What is wrong",
@@ -235,18 +235,18 @@ _WORDS: Final = {
     FindingFate.MAYBE_GONE: "gone?",
     FindingFate.GONE: "gone",
 }
-"""What is said of a finding; nothing where it is as before, or that can't be told."""
+"""The words of fates; none for an unchanged finding, or an unclear change."""
 
 
 def gone(compared: FindingsComparison) -> dict[str, Finding]:
-    """Return the most costly findings that only the earlier report has, by what tells them from others."""
+    """Return the most costly findings that only the earlier report has, by their identities."""
     fates = (FindingFate.GONE, FindingFate.MAYBE_GONE)
     found = [(name, one.finding) for name, one in compared.changes.items() if one.fate in fates]
     return dict(found[:MOST_GONE])
 
 
 def compared_table(found: Found, compared: FindingsComparison) -> Table:
-    """Return the findings with how their bytes and keys have changed, then those that are gone."""
+    """Return the findings with the changes of their bytes and keys, then the findings that are gone."""
     table, changes = findings_table(found), compared.changes
     names = found.identities
     rows = [_compared_row(row, changes.get(name)) for row, name in zip(table.rows, names, strict=True)]

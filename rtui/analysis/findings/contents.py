@@ -1,4 +1,4 @@
-"""The rules about keys, and what they find in a report.
+"""The rules about keys, and their findings in a report.
 
 A registry adds what the keys are for and whose they are, sets severities and parameters, and names what a report lacks.
 A report that was made with the registry has counted all keys by it. One from a file may have been made without it, or
@@ -28,7 +28,7 @@ from rtui.registry.rules import RuleLevels, Severity
 
 
 def _knows(*facts: str) -> Callable[[Basis], str]:
-    """Return what says why the first of these columns is not known, by its name."""
+    """Return the function that says why the first unknown one of these columns is unknown."""
     return lambda basis: basis.why_unknown(*facts)
 
 
@@ -99,7 +99,7 @@ def findings(
     *,
     most_places: int | None = MOST_PLACES,
 ) -> Found:
-    """Return what the rules that are not off find in a report, and which of them it does not suffice for.
+    """Return the findings of a report by the rules that are on, and the rules that it does not suffice for.
 
     `before` is an earlier report of the same keyspace, for rules about what has changed; `references` is what following
     the references of the registry has found. Without levels they are those that the report was made with. Of each rule
@@ -121,7 +121,7 @@ def _with_parts(report: Report) -> Iterator[Finder[Basis]]:
 
 
 def looked_at(report: Report, levels: RuleLevels) -> frozenset[str]:
-    """Return the rules that a report alone has what they are about of, without those that are off."""
+    """Return the rules whose subject a report has, without rules that are off."""
     basis = Basis(report, levels)
     return frozenset(
         one.rule for one in _with_parts(report) if one.applies(basis) and levels.severity(one.rule) is not Severity.OFF
@@ -129,7 +129,7 @@ def looked_at(report: Report, levels: RuleLevels) -> frozenset[str]:
 
 
 def _goes_by(basis: Basis) -> Iterator[SafeText]:
-    """Yield what the rule about big keys goes by, where that is less than it might."""
+    """Yield the measure of the rule about big keys, if the other one is unknown."""
     for known, other in (("memory", "length"), ("length", "memory")):
         if basis.knows(known) and (why := basis.why_unknown(other)):
             yield SafeText(f"{keys.BIG} goes by {known}: {why}")
@@ -191,7 +191,7 @@ def _unjudged(found: Found, report: Report, registry: Registry) -> Iterator[Unju
 
 
 def _notes(report: Report, entries: dict[SafeText, Entry]) -> Iterator[SafeText]:
-    """Yield what is to know where the report was made with another registry."""
+    """Yield a note if the report was made with another registry."""
     made_with = report.summary.registry
     if made_with is None:
         return

@@ -60,7 +60,7 @@ class Part(NamedTuple):
     """Strings that would be one field; means over all of them."""
 
     name: bytes
-    """What follows the separator: the name of the field."""
+    """The name of the field, which follows the separator."""
     keys: float
     key_bytes: float
     """MEMORY USAGE of one."""
@@ -68,7 +68,7 @@ class Part(NamedTuple):
 
 
 def hashes_bytes(parts: Sequence[Part], hashes: float, *, has_small_entries: bool) -> float:
-    """Return about how many bytes so many hashes would take; `has_small_entries` as in Valkey 9."""
+    """Return the estimated bytes of a number of hashes; `has_small_entries` as in Valkey 9."""
     fields = sum(part.keys * (_element(len(part.name)) + _element(part.value_bytes)) for part in parts)
     listpack = LISTPACK_BYTES + fields / hashes
     step = 16 if listpack <= 128 else 2 ** ceil(log2(listpack)) / 8
@@ -76,12 +76,12 @@ def hashes_bytes(parts: Sequence[Part], hashes: float, *, has_small_entries: boo
 
 
 def _element(length: float) -> float:
-    """Return what an element of a listpack takes at most."""
+    """Return the most bytes of an element of a listpack."""
     return length + (2 if length < _SHORT else 4)
 
 
 def _overhead(parts: Sequence[Part], *, has_small_entries: bool) -> float:
-    """Return what a key of these names takes at most beyond its value."""
+    """Return the most bytes of a key of this name's length beyond its value."""
     beyond = [part.key_bytes - (part.value_bytes if part.value_bytes > LONGEST_INTEGER else 0) for part in parts]
     if has_small_entries:
         return max(beyond)
@@ -92,7 +92,7 @@ AS_HASH: Final = "strings-as-hash"
 NULL: Final = "null-cached"
 
 FEWEST_ASKED: Final = 30
-"""Strings whose length was asked, unless those are all, from which on their mean stands for the others."""
+"""The least number of strings with a known length whose mean stands for the others."""
 
 MOST_FIELDS: Final = 100
 """With more fields a hash may be no listpack any more."""
@@ -110,7 +110,7 @@ _SMALL_ENTRIES: Final = ("valkey", (9, 0))
 
 
 class _Saving(NamedTuple):
-    """What hashes would save."""
+    """The savings by hashes."""
 
     parts: Sequence[Part]
     keys: Amount
@@ -172,7 +172,7 @@ def _stands_for_all(found: StringReport, stats: Stats) -> bool:
 
 
 def _life(node: Node) -> int:
-    """Return how long keys live: what lives for another time can't be in one hash. A bin of TTLs, -1 for no TTL."""
+    """Return the bin of the TTLs of keys, -1 for no TTL: keys of different bins can't be in one hash."""
     bins = node.stats.ttl or ()
     if plain(node.stats.no_ttl_share or 0) > MOSTLY:
         return -1
@@ -225,7 +225,7 @@ def _as_hash(basis: Basis, path: Sequence[Node], found: _Saving) -> Finding:
 
 
 def tiny_strings(basis: Basis) -> Iterator[Finding]:
-    """Find patterns of strings, most of which expire, with tiny ones among large ones that live long."""
+    """Find patterns of mostly expiring strings with tiny strings that live long among large ones."""
     left_ms, fewest = basis.number(NULL, "left"), basis.number(NULL, "keys")
     first = tiny_border(left_ms)
     if first is None:
@@ -260,7 +260,7 @@ def tiny_unknown(basis: Basis) -> str:
 
 
 def _others_mean(found: StringReport) -> float | None:
-    """Return the mean length of those that are not tiny; None where these are not the most."""
+    """Return the mean length of strings that are not tiny; None if they are not the most."""
     others = found.asked_keys - found.tiny_keys
     if not found.tiny_keys or others < MOSTLY * found.asked_keys:
         return None
@@ -268,7 +268,7 @@ def _others_mean(found: StringReport) -> float | None:
 
 
 def _extrapolated(count: int, found: StringReport, stats: Stats) -> Figure:
-    """Return how many of all strings are like so many of those that were asked."""
+    """Return a number of the asked strings scaled to all strings."""
     strings = dict(stats.types).get(STRING.name, 0)
     whole = as_estimate(strings)
     if whole.low == whole.high <= found.asked_keys:

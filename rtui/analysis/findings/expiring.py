@@ -46,7 +46,7 @@ def cliffs(basis: Basis) -> Iterator[Finding]:
 
 
 def _is_same_within(inner: Cliff, outer: Cliff) -> bool:
-    """Whether one cliff is, for the most part, what another is in a namespace around it."""
+    """Whether a cliff is, for the most part, another cliff of a namespace around it."""
     is_inside = len(inner.path) > len(outer.path) and inner.path[: len(outer.path)] == outer.path
     meets = inner.meets(outer.start_s, outer.end_s)
     return is_inside and meets and plain(inner.keys) >= 0.9 * plain(outer.keys)

@@ -1,4 +1,4 @@
-"""What rules go by, and what they find: what, where, how much of it, why it matters, and what to do."""
+"""The basis of rules, and their findings: title, place, amount, evidence, query."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Amount(Struct, frozen=True):
 
     @property
     def mark(self) -> Mark:
-        """What is written before it; an estimate has its own."""
+        """The mark before it; an estimate has its own."""
         return Mark.AT_LEAST if self.at_least else Mark.EXACT
 
     @property
@@ -66,7 +66,7 @@ def amount(cell: Cell) -> Amount | None:
 
 
 class Finding(Struct, frozen=True):
-    """What one rule has found in one place. All texts are safe to show."""
+    """A rule broken in one place. All texts are safe to show."""
 
     rule: str
     severity: Severity
@@ -75,9 +75,9 @@ class Finding(Struct, frozen=True):
     where: SafeText
     """The namespace, pattern, type or hash tag, or the server."""
     keys: Amount | None
-    """None for what is about no keys."""
+    """None for a finding that is about no keys."""
     memory: Amount | None
-    """Bytes of these keys or of what else it is about, None where they are not known."""
+    """Bytes of these keys or of its other subject; None if unknown."""
     find_behind: Callable[[], Behind | None]
     find_command: Callable[[], SafeText]
     """Make `behind` and `command`, which take longer than the rest: many findings are only listed."""
@@ -86,16 +86,16 @@ class Finding(Struct, frozen=True):
     pattern: str = ""
     """The registered pattern that it is about, as reports have it; empty for anything else."""
     example_keys: tuple[bytes, ...] = ()
-    """Some of the keys that it is about, or of those beside them."""
+    """Some of its keys, or of the keys beside them."""
 
     @property
     def behind(self) -> Behind | None:
-        """The query that finds these keys; None for what is about no keys."""
+        """The query that finds these keys; None without keys."""
         return self.find_behind()
 
     @property
     def query(self) -> str:
-        """The same as it is typed; empty for what is about no keys."""
+        """The query as it is typed; empty without keys."""
         behind = self.behind
         return "" if behind is None else str(behind.query)
 
@@ -117,12 +117,12 @@ class Finding(Struct, frozen=True):
 
     @property
     def declared(self) -> Rule:
-        """Its rule: why it matters, what to do, what it goes by and where its thresholds come from."""
+        """Its rule: reason, remedy, and the basis and sources of its thresholds."""
         return RULES[self.rule]
 
     @property
     def explained(self) -> list[tuple[str, str]]:
-        """Why it matters and what to do; of servers, whose thresholds have sources worth a line, what it goes by."""
+        """Reason and remedy; of rules about servers, whose thresholds have sources worth a line, also the basis."""
         rule = self.declared
         how = [("how", rule.basis)] if rule.basis and rule.family is Family.SERVER else []
         return [("why", rule.reason), ("do", rule.remedy), *how]
@@ -139,7 +139,7 @@ def of_namespace(
     narrowed: Callable[[Behind], Behind] = lambda behind: behind,
     evidence: Sequence[str] = (),
 ) -> Finding:
-    """Return a finding about keys of a namespace or pattern; `narrowed` returns the query for those out of it."""
+    """Return a finding about keys of a namespace or pattern; `narrowed` narrows the query to these keys."""
     return Finding(
         rule=rule,
         severity=basis.severity(rule),
@@ -183,7 +183,7 @@ def of_server(
 
 
 def levels_of(report: Report) -> RuleLevels:
-    """Return the severities and parameters that a report was made with; what is not known here is left out."""
+    """Return the severities and parameters that a report was made with, of rules known here."""
     severities: dict[str, Severity] = {}
     parameters: dict[str, dict[str, ParameterValue]] = {}
     for name, one in report.summary.rules.items():
@@ -207,18 +207,18 @@ _UNKNOWN: Final = {
 
 @dataclass(frozen=True)
 class Basis:
-    """What rules go by."""
+    """The report and the levels that rules go by."""
 
     report: Report
     levels: RuleLevels
     before: Report | None = None
     """An earlier report of the same keyspace."""
     references: ReferenceChecks | None = None
-    """What following references has found; None where that was not done."""
+    """The references that were followed; None if none were."""
 
     @cached_property
     def cells(self) -> Cells:
-        """Makes cells of the figures of the report: they say what is at least so much."""
+        """Makes cells of the figures of the report, with lower bounds marked."""
         return Cells(self.report)
 
     @property
@@ -233,7 +233,7 @@ class Basis:
         return () if registry is None else registry.entries
 
     def keys(self, figure: Figure) -> Amount:
-        """Return a number of keys, at least so many where the report is partial."""
+        """Return a number of keys, a lower bound if the report is partial."""
         return amount(self.cells.amount(figure)) or Amount(0)
 
     @property
@@ -281,23 +281,23 @@ class Unlisted(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """What all rules have found."""
+    """The findings of all rules."""
 
     findings: tuple[Finding, ...]
-    """Most bytes first, then those whose bytes are not known, most keys first."""
+    """Most bytes first, then findings with unknown bytes, most keys first."""
     unlisted: tuple[Unlisted, ...]
     """Of rules that are broken in very many places, only the most costly ones are among the findings."""
     unjudged: tuple[Unjudged, ...]
     checked: tuple[str, ...]
-    """The rules that have been looked at, those that are not judged among them."""
+    """The rules that have been looked at, including the unjudged ones."""
     notes: tuple[SafeText, ...] = ()
-    """What else is to know of them; without full stops."""
+    """Notes on the findings; without full stops."""
     so_far: SafeText = SafeText("")
     """How a sentence about all of them ends where not every key was seen; empty where they were."""
 
     @property
     def identities(self) -> tuple[str, ...]:
-        """What tells each finding from the others, also in a later report: its rule and place."""
+        """The identity of each finding, also in a later report: its rule and place."""
         seen = Counter[str]()
         names = []
         for one in self.findings:
@@ -339,27 +339,27 @@ def reaches(severity: Severity, least: Severity) -> bool:
 
 
 B = TypeVar("B")
-"""What rules go by: a `Basis` of keys, the `HealthView` of a server."""
+"""The basis of rules: a `Basis` of keys, the `HealthView` of a server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finder(Generic[B]):
-    """Looks for what breaks one rule."""
+    """Looks for places that break a rule."""
 
     rule: str
     look: Callable[[B], Iterable[Finding]]
     doubt: Callable[[B], str] = lambda _basis: ""
     """Why the rule can't be judged, or not in full, without a full stop; empty where it can."""
     applies: Callable[[B], bool] = lambda _basis: True
-    """Whether there is what the rule is about, such as replicas; it is not looked at elsewhere."""
+    """Whether the rule has a subject, such as replicas; without one it is not looked at."""
     part: str = ""
     """The part of a report that the rule goes by, if that may be missing."""
     lacks: str = ""
     """Why nothing can be said where it does not apply; empty where there is nothing to say."""
     word: str = ""
-    """For a title what is wrong with a server: `fragmented`."""
+    """The trouble of a server for a title: `fragmented`."""
     source: Source | None = None
-    """The source of what a rule about servers goes by."""
+    """The source of the figures of a rule about servers."""
     needs_more: bool = False
     """Whether it takes samples over time, settings or a report, without which a server may break it unseen."""
 
@@ -367,7 +367,7 @@ class Finder(Generic[B]):
 def judge(
     finders: Iterable[Finder[B]], basis: B, levels: RuleLevels, *, in_doubt: bool, most_places: int | None = None
 ) -> Found:
-    """Return what the finders find that apply and are not off, in their order; with `in_doubt` also those in doubt.
+    """Return the findings of finders that apply and are on, in their order; with `in_doubt` also of doubtful ones.
 
     Of each rule the `most_places` most costly findings are listed, None for all.
     """
@@ -391,7 +391,7 @@ def judge(
 
 
 def cost(one: Finding) -> tuple[bool, float, float]:
-    """Return what findings are sorted by: most bytes first, then without bytes, most keys first."""
+    """Return the sort key of a finding: most bytes first, then without bytes, most keys first."""
     return one.memory is None, -(one.memory.value if one.memory else 0), -(one.keys.value if one.keys else 0)
 
 

@@ -27,7 +27,7 @@ MOST_EXAMPLES: Final = 3
 
 
 def big_keys(basis: Basis) -> Iterator[Finding]:
-    """Find the keys of each type above the limits of the rule, of those that the report lists.
+    """Find the listed keys of each type above the limits of the rule.
 
     A list that ends with a key above the limit goes on after it, so there are at least as many. Where lengths are not
     known, memory decides: that of a string exceeds its length by some tens of bytes.
@@ -85,7 +85,7 @@ def _big(
 
 
 def _other_limit(basis: Basis, kind: bytes) -> Iterator[SafeText]:
-    """Say by what the list of big keys counts, where that is another limit."""
+    """Yield the limit of the list of big keys, if it is another one."""
     name = basis.report.head.scope.preset
     found = presets.preset(name).limits(kind) if name in presets.names() else presets.SizeLimits()
     own = int(basis.number(BIG, "string" if kind == STRING.name else "elements"))
@@ -164,7 +164,7 @@ def _idle(node: Node, first: int) -> Figure | None:
 
 
 def total(figures: Sequence[Figure]) -> Figure:
-    """Add figures; of estimates the bounds, which is wide rather than wrong."""
+    """Add figures; the bounds of estimates add up too wide rather than wrong."""
     exact = [one for one in figures if not isinstance(one, Estimate)]
     if len(exact) == len(figures):
         return sum(exact)
@@ -291,13 +291,13 @@ def references_left(basis: Basis) -> str:
 
 
 def _broken(basis: Basis, one: CheckedReference) -> Amount:
-    """Return how many keys break a reference; there may be more, beyond what the interval of a sample says."""
+    """Return the number of keys that break a reference; there may be more than a sample's interval says."""
     is_listed = basis.references is not None and basis.references.is_complete
     return Amount(one.broken, at_least=not is_listed or bool(one.skipped or one.unknown))
 
 
 def _looked_at(one: CheckedReference, what: str) -> str:
-    """Return what the figures rest on."""
+    """Return the basis of the figures."""
     of = f"of {humanize.keys(one.looked_at)} looked at"
     if one.is_sample:
         of = f"{of}, chosen at random among {humanize.count(one.matching)}"

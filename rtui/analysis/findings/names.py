@@ -1,4 +1,4 @@
-"""Rules about names: what a registry says of them and expects of their keys, hash tags, names that Java has serialised.
+"""Rules about names: registered patterns and their expectations, hash tags, names that Java has serialised.
 
 A report has the figures of a registry where it was made with one.
 """
@@ -131,7 +131,7 @@ def _has_brace(node: Node) -> bool:
 
 
 EXPECTATIONS: Final = tuple(rule.id for rule in RULES.values() if rule.family is Family.EXPECTATIONS)
-"""Rules about what patterns expect of their keys."""
+"""Rules about the expectations of patterns."""
 
 OF_NAMESPACES: Final = frozenset({"tag-skew", "name-java-serialised"})
 """Rules about names that are broken by many together, whatever a registry says."""
@@ -157,13 +157,13 @@ _BREAK: Final = {
     "size-out-of-range": "{keys} of {where} {are} of another size than expected ({expected})",
     "length-out-of-range": "{keys} of {where} {have} another length than expected ({expected})",
 }
-"""What is said of the keys that break an expectation, by rule."""
+"""The words for keys that break an expectation, by rule."""
 
 _FACTS: Final = {"type": "type", "ttl": "ttl", "size": "memory", "length": "length"}
-"""By the beginning of a rule's id, what it goes by."""
+"""The fact of a rule, by the beginning of its id."""
 
 _SPECIAL: Final = re.compile(rb"[*?\[\\]")
-"""What a glob does not take for itself."""
+"""Characters that a glob does not take literally."""
 
 _WITH: Final = {
     "name-whitespace": b"*[ \t\n\r\v\f]*",
@@ -185,7 +185,7 @@ GLOB_NOTE: Final = SafeText("all keys of the pattern are found, and others whose
 
 
 def broken(rule: str, basis: Basis) -> Iterator[Finding]:
-    """Find the registered patterns of which keys break what one rule is about."""
+    """Find the registered patterns whose keys break an expectation."""
     for entry in basis.entries:
         for one in entry.expectations:
             if one.rule == rule and one.keys is not None and as_estimate(one.keys).value > 0:
@@ -240,7 +240,7 @@ def _examples(keys: Sequence[bytes], long_names: Sequence[LongName] = ()) -> Ite
 
 
 def _keys_of(pattern: str, rule: str, expected: str) -> Behind:
-    """Return the query for the keys of a registered pattern, narrowed to those that break a rule where it can be."""
+    """Return the query for the keys of a registered pattern, narrowed to keys that break a rule if possible."""
     of = Behind(query_of(one_of("glob", [glob_of_pattern(pattern)])), GLOB_NOTE)
     if rule == "type-wrong":
         return of.with_terms(one_of("type", expected.encode().split(b" or "), is_negated=True))
@@ -255,7 +255,7 @@ def _keys_of(pattern: str, rule: str, expected: str) -> Behind:
 
 
 def _beyond(rule: str, expected: str) -> Term | None:
-    """Return the term for what is above or below an expectation; None for another rule. Raises ValueError."""
+    """Return the term for facts above or below an expectation; None for another rule. Raises ValueError."""
     if rule == "ttl-too-long":
         high_ms = read_ttl(expected).high_ms
         return None if high_ms is None else one_of("ttl", [Bounds(high_ms + 1)])

@@ -22,25 +22,25 @@ FOLDED: Final = re.compile(rb"\{[a-z0-9*]+\}")
 """A part of a pattern's name that stands for any text: `{id}`, `{*}`."""
 
 _PLAIN: Final = re.compile(r"[!#-&(-~]+")
-"""What redis-cli reads as itself between quotes and without: printable ASCII without spaces and quotes."""
+"""Characters that redis-cli reads as themselves with and without quotes: printable ASCII but spaces and quotes."""
 
 
 MOST_NODES: Final = 64
-"""Namespaces below one that are looked through for examples of its keys."""
+"""Namespaces below another that are searched for examples of its keys."""
 
 MOST_EXAMPLES: Final = 8
 """Keys of one namespace that are taken as examples."""
 
 
 def least(figure: Figure | None) -> float:
-    """Return what a number is at least; 0 of one that is not known."""
+    """Return the lower bound of a number; 0 if it is unknown."""
     if figure is None:
         return 0
     return figure.low if isinstance(figure, Estimate) else figure
 
 
 def most(figure: Figure) -> float:
-    """Return what a number is at most."""
+    """Return the upper bound of a number."""
     return figure.high if isinstance(figure, Estimate) else figure
 
 
@@ -93,7 +93,7 @@ def such_as(path: Sequence[Node], is_one: Callable[[Node], bool]) -> Iterator[Sa
 
 
 def purpose_text(purpose: str, owner: str) -> SafeText:
-    """Return what keys are for and whose they are; empty where neither is written down."""
+    """Return the purpose and owner of keys; empty if neither is written down."""
     parts = [purpose or "no purpose is written down", *([f"owner {owner}"] if owner else [])]
     return display_text(" · ".join(parts), limit=_PURPOSE_LIMIT) if purpose or owner else SafeText("")
 

@@ -1,4 +1,4 @@
-"""All rules about a server, what they find in its samples, and the states that this gives the lines of its panels."""
+"""All rules about a server, their findings in its samples, and the states of the lines of its panels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PANELS: Final = (
     clients_panel,
     configuration_panel,
 )
-"""What makes each panel."""
+"""The functions that make the panels."""
 
 
 def panels(view: HealthView) -> tuple[Panel, ...]:
@@ -56,7 +56,7 @@ MOST_NAMED: Final = 3
 
 
 def _with_impossible(panel: Panel, view: HealthView) -> Panel:
-    """Return a panel with notes on what is left out of its tables, since what the server says of it can't be."""
+    """Return a panel with notes on impossible figures that are left out of its tables."""
     notes = []
     for source in _LISTED_ON.get(panel.id, ()):
         said = {name: one for name, one in view.latest.impossible.get(source, {}).items() if name not in FIELDS}
@@ -70,7 +70,7 @@ def _with_impossible(panel: Panel, view: HealthView) -> Panel:
 FINDERS: Final = {
     finder.rule: finder for finder in (*server_durability.FINDERS, *server_load.FINDERS, *server_keys.FINDERS)
 }
-"""By rule; of those of one severity the first is what a title says."""
+"""By rule; of broken rules of one severity a title names the first."""
 
 _STATES: Final = {Severity.ERROR: State.BAD, Severity.WARN: State.WATCH, Severity.OFF: State.PLAIN}
 
@@ -91,7 +91,7 @@ MOST_SAID: Final = 3
 
 
 def server_findings(view: HealthView) -> Found:
-    """Return what the rules that are not off find in the samples of a server, the worst first.
+    """Return the findings of a server's samples by the rules that are on, the worst first.
 
     A rule is not looked at where there is nothing that it is about, such as a replica; where the server does not tell
     what it goes by, it is named as not judged.
@@ -112,12 +112,12 @@ class ServerHealth:
 
     @property
     def headline(self) -> SafeText:
-        """What is wrong, the worst, in a word or two; empty where nothing is."""
+        """The worst finding in a word or two; empty without findings."""
         return headline(self.found)
 
 
 def server_health(view: HealthView) -> ServerHealth:
-    """Return the panels of a server and what is wrong with it."""
+    """Return the panels of a server and its findings."""
     found = server_findings(view)
     return ServerHealth(tuple(judged(_with_counts(panel, view, found), found) for panel in panels(view)), found)
 
@@ -136,12 +136,12 @@ def _with_counts(panel: Panel, view: HealthView, found: Found) -> Panel:
 
 
 def headline(found: Found) -> SafeText:
-    """Return in a word or two what is wrong with a server, the worst; empty where nothing is."""
+    """Return the worst finding of a server in a word or two; empty without findings."""
     return SafeText(FINDERS[found.findings[0].rule].word) if found.findings else SafeText("")
 
 
 def judged(panel: Panel, found: Found) -> Panel:
-    """Return a panel whose lines have the states that follow from what rules have found."""
+    """Return a panel whose lines have the states that follow from findings."""
     return replace(panel, lines=tuple(_judged(line, found) for line in panel.lines))
 
 

@@ -58,14 +58,14 @@ class ComparedLine:
 
     @property
     def line(self) -> Line:
-        """What says how it is called and in which unit it is."""
+        """The line with its title and unit."""
         known = self.then if self.now is None else self.now
         assert known is not None  # noqa: S101 - one of them there is
         return known
 
     @property
     def change(self) -> FigureChange:
-        """The change of a number; unknown for a text and for what one of the times does not know."""
+        """The change of a number; unknown for a text, or a figure that one of the times lacks."""
         return FigureChange(*(_reading(one) for one in (self.then, self.now)))
 
     @property
@@ -91,11 +91,11 @@ class NodeComparison:
     """By panel, as it is now."""
     findings: FindingsComparison
     notes: tuple[SafeText, ...]
-    """What is not compared and why; without full stops."""
+    """Notes on figures and rules that are not compared; without full stops."""
 
     @property
     def node(self) -> SafeText:
-        """What it is called now."""
+        """The name of the node now."""
         return SafeText(self.now.latest.node)
 
 
@@ -108,12 +108,12 @@ class HealthComparison:
     """Nodes that only one of the times has; without full stops."""
 
     def of(self, view: HealthView) -> NodeComparison | None:
-        """Return what has become of a node; None for one that was not there then."""
+        """Return the comparison of a node; None if it was not there then."""
         return next((one for one in self.nodes if one.now is view), None)
 
 
 def compare_health(then: Sequence[HealthView], now: Sequence[HealthView]) -> HealthComparison:
-    """Compare the samples of nodes; the views of now are those that are judged in full."""
+    """Compare the samples of nodes; the views of now are judged in full."""
     if len(then) == len(now) == 1:
         # Findings are told apart by the name of the node, which may be another one now.
         samples = tuple(with_fields(one, node=now[0].latest.node) for one in then[0].samples)
@@ -149,7 +149,7 @@ def _compared(then: HealthView, now: HealthView) -> NodeComparison:
 
 
 def _figures(then: Sequence[Panel], now: Sequence[Panel]) -> tuple[tuple[Panel, tuple[ComparedLine, ...]], ...]:
-    """Pair the lines of panels by their ids, in the order of now; what only then had stands behind the others."""
+    """Pair the lines of panels by their ids, in the order of now; lines of then alone come last."""
     earlier = {panel.id: {line.id: line for line in panel.lines} for panel in then}
     found = []
     for panel in now:
@@ -192,7 +192,7 @@ class HealthThreshold:
 
 
 def parse_threshold(text: str) -> HealthThreshold:
-    """Read a threshold; raises FailOnError, which says what is wrong.
+    """Read a threshold; raises FailOnError with the fault.
 
     Units are `%` (of what it was; without a sign of a share), `pt` (percentage points), `k M G T`, for bytes also
     `B KiB MiB GiB TiB`, and for durations `us ms s m h d`. Which of them a figure has is known when it is judged.
@@ -211,7 +211,7 @@ def parse_threshold(text: str) -> HealthThreshold:
 def judge_health(
     thresholds: Sequence[HealthThreshold], views: Sequence[HealthView], comparison: HealthComparison | None = None
 ) -> list[Judgement]:
-    """Return whether each threshold is reached; of nodes one that reaches it, or can't be judged, counts."""
+    """Return whether each threshold is reached at any node."""
     lines = {view.latest.node: _lines_of(view) for view in views} if thresholds else {}
     return [
         _of_findings(one, comparison) if one.is_of_findings else _of_figure(one, lines, comparison)
@@ -326,7 +326,7 @@ def _measured(found: Expression, line: Line, then: Line | None) -> tuple[Interva
 
 
 def _words(found: Expression, line: Line, value: Interval) -> str:
-    """Return what a number is: `25%`, `1.20 GiB`, `412/s`."""
+    """Return a number in words: `25%`, `1.20 GiB`, `412/s`."""
     if found.unit in ("%", "pt"):
         return bounds_text(value.in_percent(), "%" if found.unit == "%" else " pt")
     low: Bound = value.low

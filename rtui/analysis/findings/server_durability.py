@@ -1,4 +1,4 @@
-"""Rules about what keeps data: snapshots, forks, replicas, and the slots of a cluster."""
+"""Rules about durability: snapshots, forks, replicas, and the slots of a cluster."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def failing_cluster(view: HealthView) -> Iterator[Finding]:
 
 
 def nodes_down(view: HealthView) -> Iterator[Finding]:
-    """Find nodes of the cluster that the one which was asked does not reach."""
+    """Find nodes of the cluster that the asked node does not reach."""
     told = view.told(Source.CLUSTER_NODES)
     lost = () if told is None else out_of_reach(told)
     if told is None or not lost:
@@ -200,7 +200,7 @@ def _is_primary_with_replicas(view: HealthView) -> bool:
 
 
 def _has_asked(view: HealthView, source: Source) -> bool:
-    """Whether any sample has asked for what not every one asks for: INFO that is read anyway does not."""
+    """Whether any sample has asked this source: samples of INFO alone do not ask all."""
     return any(source in one.sources or source in one.missing for one in view.samples)
 
 
@@ -260,4 +260,4 @@ FINDERS: Final = (
         needs_more=True,
     ),
 )
-"""The rules about what keeps data, the worst first."""
+"""The rules about durability, the worst first."""

@@ -1,4 +1,4 @@
-"""Rules that join a server and its keys: what a policy may evict, slow big keys, cliffs, hot keys that expire soon."""
+"""Rules that join a server and its keys: evictable keys, slow big keys, cliffs, hot keys that expire soon."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLIFF_LOAD: Final = "expiry-cliff-load"
 HOT_EXPIRING: Final = "hot-key-expiry-near"
 
 SOONEST_FIRST: Final = "volatile-ttl"
-"""Of the policies that spare keys without TTL the one that takes locks first: they have the shortest TTLs."""
+"""The policy that spares keys without TTL and takes locks first: they have the shortest TTLs."""
 
 MOST_PLACES: Final = 5
 """Namespaces and keys of one rule that are listed, the first ones."""
@@ -35,7 +35,7 @@ _NAME_LIMIT: Final = 120
 
 
 def evicts_lasting(view: HealthView) -> Iterator[Finding]:
-    """Find keys that must stay and may be evicted: locks by their names, and what the registry says has no TTL."""
+    """Find keys that must stay and may be evicted: locks by their names, and keys registered without TTL."""
     found, report = eviction(view), view.report
     is_ttl = found.policy == SOONEST_FIRST
     if report is None or not found.limit_bytes or not (is_ttl or found.policy.startswith("allkeys-")):

@@ -1,4 +1,4 @@
-"""Rules about a server's memory and about what it does.
+"""Rules about a server's memory and its load.
 
 Memory: its limit, what can be evicted, fragmentation, swap. Work: commands that are banned or slow, hits, processor,
 connections, buffers.
@@ -153,7 +153,7 @@ MOST_EXAMPLES: Final = 3
 """Commands or clients that are named in a finding."""
 
 _SLOWER: Final = 10
-"""A single command that takes so many times the threshold is told, too."""
+"""A single command that takes this many times the threshold is named, too."""
 
 _NAME_LIMIT: Final = 60
 
@@ -223,7 +223,7 @@ def slow(view: HealthView) -> Iterator[Finding]:
 
 
 def _keys_of(pattern: bytes) -> Behind | None:
-    """Return the query for the keys of a pattern; None where there is none."""
+    """Return the query for the keys of a pattern, or None."""
     try:
         return Behind(query_of(one_of("pattern", [check_pattern_text(pattern)]))) if pattern else None
     except PatternSyntaxError:
@@ -291,7 +291,7 @@ def near_client_limit(view: HealthView) -> Iterator[Finding]:
 
 
 def unread_output(view: HealthView) -> Iterator[Finding]:
-    """Find clients with large output buffers, and ones that were closed for them in the session."""
+    """Find clients with large output buffers, and clients closed for theirs in the session."""
     size, share, bounds = view.levels.number(BUFFERS, "size"), view.levels.number(BUFFERS, "share"), limits(view)
     found = []
     for one in listed(view) or ():
@@ -314,7 +314,7 @@ def large_requests(view: HealthView) -> Iterator[Finding]:
 def _with_buffers(
     view: HealthView, rule: str, found: Sequence[tuple[ClientFigures, int, str]], words: tuple[str, str, str]
 ) -> Iterator[Finding]:
-    """Yield what was found of clients: each with how much of its own waits, and with more about it."""
+    """Yield a finding about clients, each with its waiting bytes and more about it."""
     kind, of_what, for_what = words
     change = None if view.session is None else view.session.change(f"client_{kind}_buffer_limit_disconnections")
     if not found and not change:
@@ -364,4 +364,4 @@ FINDERS: Final = (
     ),
     server_rule(CHURN, churn, "churn", ("total_connections_received",), _STATS, applies=_lasts, needs_more=True),
 )
-"""The rules about memory, then those about load, the worst first."""
+"""The rules about memory, then about load, the worst first."""

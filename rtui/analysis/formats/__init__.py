@@ -19,7 +19,7 @@ from rtui.analysis.report.tables.table import COVERAGE_MARKS, Table
 
 
 def report_page(report: Report) -> BlockPage:
-    """Return a report as a page for people: its head in words, what is wrong, its tables."""
+    """Return a report as a page for people: its head in words, findings, tables."""
     found = about(report)
     facts = Facts(found.title, tuple((str(what), str(text)) for what, text in found.rows))
     blocks: list[Block] = [facts, ReportCharts(report), findings_table(contents.findings(report)), *tables(report)]
@@ -27,7 +27,7 @@ def report_page(report: Report) -> BlockPage:
 
 
 def _head(report: Report) -> PageHead:
-    """Return the server, the main figures, and what a reader must know before any of them."""
+    """Return the server, the main figures, and warnings about them."""
     head, stats = report.head, report.summary.root.stats
     kind, mark = head.coverage.kind, COVERAGE_MARKS[head.coverage.kind]
     server = " · ".join(

@@ -31,14 +31,14 @@ class Items(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """Words, each with what is said of it."""
+    """Words, each with its text."""
 
     title: str
     rows: Sequence[tuple[str, str]]
 
 
 class Note(NamedTuple):
-    """A remark on what stands before it, without a full stop."""
+    """A remark on the block before it, without a full stop."""
 
     text: str
 
@@ -90,7 +90,7 @@ class Section(NamedTuple):
     blocks: Sequence[Block]
     id: str = ""
     prefix: str = ""
-    """What the ids of the blocks in it begin with, where a page has several of a kind."""
+    """The prefix of the ids of its blocks, where a page has several of a kind."""
 
 
 Block: TypeAlias = (

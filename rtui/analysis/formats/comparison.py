@@ -130,7 +130,7 @@ def head_text(head: Head) -> str:
 
 
 def judgement_lines(judgements: Sequence[Judgement]) -> tuple[str, ...]:
-    """Return a line for each threshold; what is reached, or can't be judged, in capitals."""
+    """Return a line for each threshold; reached ones and doubtful ones in capitals."""
     return tuple(
         f"{one.outcome if one.outcome is Outcome.NOT_REACHED else one.outcome.upper()}  {one.expression}  {one.why}"
         for one in judgements
@@ -141,11 +141,11 @@ _FATES: Final = (
     FindingFate.NEW, FindingFate.MAYBE_NEW, FindingFate.GREW, FindingFate.SHRANK, FindingFate.MAYBE_GONE,
     FindingFate.GONE,
 )  # fmt: skip
-"""What a finding must have done to be listed; the others are counted."""
+"""The fates of listed findings; the others are counted."""
 
 
 def finding_listing(found: FindingsComparison, top: int, listed: Sequence[FindingFate] = _FATES) -> GroupedRows:
-    """Return compared findings by what became of them, the `top` first of each fate, errors first.
+    """Return compared findings by fate, the `top` first of each, errors first.
 
     Findings of other fates are counted.
     """
@@ -186,7 +186,7 @@ def change_words(change: FindingChange) -> str:
 
 
 def finding_records(found: FindingsComparison, top: int | None) -> dict[str, Any]:
-    """Return the members of the JSON document that are about findings; `top` keeps the first so many only."""
+    """Return the members of the JSON document that are about findings, of the `top` first ones."""
     changes: Sequence[FindingChange] = list(found.changes.values())
     return {
         "findings": [
@@ -208,7 +208,7 @@ def finding_records(found: FindingsComparison, top: int | None) -> dict[str, Any
 
 
 def head_record(head: Head) -> dict[str, Any]:
-    """Return what JSON says of a report: time, server, coverage."""
+    """Return a report's head as JSON: time, server, coverage."""
     server = head.server
     return {
         "made_at_epoch_s": head.made_at_s,
@@ -273,7 +273,7 @@ def _row(change: NamespaceChange, comparison: Comparison) -> tuple[str, ...]:
 
 
 COMPARISON_FORMAT: Final = "rtui diff"
-"""What the file says it is."""
+"""The member `format` of the file."""
 
 COMPARISON_SCHEMA: Final = 1
 """Version of this document; it grows with every change that an older reader would misread."""
@@ -287,7 +287,7 @@ def comparison_json(
     depth: int | None = None,
     top: int | None = None,
 ) -> str:
-    """Return all namespaces down to a level, depth first, in ASCII; `top` keeps the first so many only."""
+    """Return the `top` first namespaces down to a level, depth first, in ASCII."""
     changes = list(comparison.root.walk(depth))
     document = {
         "format": COMPARISON_FORMAT,

@@ -33,7 +33,7 @@ from rtui.analysis.report.tables.totals import namespace_figures
 from rtui.keyspace.text.display import display, quoted
 
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
-"""What a spreadsheet takes for the beginning of a formula."""
+"""Beginnings of formulas, to a spreadsheet."""
 
 _FIGURES: Final = frozenset({Unit.KEYS, Unit.COUNT, Unit.BYTES, Unit.SHARE, Unit.TIME})
 """Units of columns of which numbers may be estimates or lower bounds."""
@@ -84,7 +84,7 @@ def _fields(column: Column, cells: Sequence[Cell]) -> Iterator[tuple[str, list[s
 
 
 def _bounds(column: Column, cells: Sequence[Cell], *, is_fixed: bool = False) -> Iterator[tuple[str, list[str]]]:
-    """Yield the fields that say what its numbers are, intervals and lower bounds: all, or those that have something."""
+    """Yield the fields of intervals and lower bounds: all, or only the filled ones."""
     name = field_name(column)
     if is_fixed or any(isinstance(cell, Estimate) for cell in cells):
         yield f"{name}_low", [_number(cell.low) if isinstance(cell, Estimate) else "" for cell in cells]
@@ -125,7 +125,7 @@ def _text(cell: Cell) -> str:
 
 
 def _number(value: float) -> str:
-    """Return a number without rounding; nothing for one that is not known."""
+    """Return a number without rounding; empty for infinity."""
     return repr(value) if isfinite(value) else ""
 
 
@@ -151,7 +151,7 @@ def _record(columns: Sequence[Column], row: Sequence[Cell]) -> dict[str, Any]:
 
 
 def cell_value(cell: Cell) -> Any:
-    """Return a cell as JSON has it: a number, a text, null for what is not known; an inexact number is a record."""
+    """Return a cell as JSON has it: a number, a text, null for unknown; an inexact number is a record."""
     if isinstance(cell, Estimate):
         return {"value": cell.value, "low": cell.low, "high": cell.high if isfinite(cell.high) else None}
     if isinstance(cell, AtLeast):

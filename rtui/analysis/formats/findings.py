@@ -147,7 +147,7 @@ def findings_sarif(report: Report, found: Found, places: Mapping[str, SourcePlac
 
 
 def servers_sarif(nodes: Mapping[str, Found], failures: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return one log with one run for what is found at nodes, by their names: GitHub takes no more than 20 runs.
+    """Return one log with one run for the findings of all nodes, by their names: GitHub takes no more than 20 runs.
 
     `failures` are sentences that say why nodes have not answered last.
     """
@@ -192,12 +192,12 @@ def _results(
 
 
 def server_path(head: Head) -> str:
-    """Return what stands for the server and its database as if they were a file: `redis/10.0.0.5%3A6379/db0`."""
+    """Return the server and its database as the path of a file: `redis/10.0.0.5%3A6379/db0`."""
     return f"redis/{quote(head.server.label or 'server', safe='')}/db{head.server.db}"
 
 
 def _descriptor(rule: Rule) -> dict[str, Any]:
-    """Return what SARIF calls a reporting descriptor: the documentation of a rule and its default severity."""
+    """Return a reporting descriptor of SARIF: the documentation of a rule and its default severity."""
     parameters = [f"{name} = {json.dumps(one.default)}: {one.help}" for name, one in rule.parameters.items()]
     return {
         "id": rule.id,
@@ -237,7 +237,7 @@ def _result(one: Finding, name: str, checked: Sequence[str], at: SourcePlace, ki
 
 
 def _invocation(failures: Sequence[str], notes: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return whether all went well, why not, and what else could not be judged."""
+    """Return whether all went well, the failures, and the rules that could not be judged."""
     texts = [display_text(one, limit=MOST_CHARACTERS) for one in failures]
     return {
         "executionSuccessful": not failures,
@@ -247,7 +247,7 @@ def _invocation(failures: Sequence[str], notes: Sequence[dict[str, Any]]) -> dic
 
 
 def _notifications(found: Found, checked: Sequence[str], before: str = "") -> list[dict[str, Any]]:
-    """Return what could not be judged, and how much is not listed; `before` names the node."""
+    """Return the rules that could not be judged, and the number of unlisted places; `before` names the node."""
     notes = [(one.rule, f"{before}{one.rule} could not be judged: {one.why}.") for one in found.unjudged]
     notes += [(one.rule, f"{before}{one.places:,} more places break {one.rule}.") for one in found.unlisted]
     return [
@@ -261,7 +261,7 @@ def _notifications(found: Found, checked: Sequence[str], before: str = "") -> li
 
 
 _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot have, not even escaped."""
+"""Characters that XML 1.0 cannot have, not even escaped."""
 
 
 def findings_junit(report: Report, found: Found, fail_on: Severity) -> str:
@@ -284,7 +284,7 @@ def findings_junit(report: Report, found: Found, fail_on: Severity) -> str:
 def servers_junit(
     nodes: Mapping[str, tuple[float, Found]], fail_on: Severity, failures: Mapping[str, str] = MappingProxyType({})
 ) -> str:
-    """Return the document of what is found at nodes, a suite for each; by their names, with the time in seconds.
+    """Return the document of the findings of nodes, a suite each; by their names, with the time in seconds.
 
     `failures` are sentences that say why nodes have not answered last.
     """

@@ -1,4 +1,4 @@
-"""How servers are, and what has changed, as a page for people and as one JSON document.
+"""The health of servers and its changes, as a page for people and as one JSON document.
 
 The page says what is wrong first, then has every panel. The structs of the document are its schema. A figure has a
 value, or `unknown` says why there is none; units are `bytes`, `s`, `epoch_s`, `share` (0 … 1), `ratio`, `count`, `keys`
@@ -67,7 +67,7 @@ FATES: Final = (
     FindingFate.NEW, FindingFate.MAYBE_NEW, FindingFate.GREW, FindingFate.SHRANK, FindingFate.SAME,
     FindingFate.UNCLEAR, FindingFate.MAYBE_GONE, FindingFate.GONE,
 )  # fmt: skip
-"""All of them: servers have few findings, so those that are still there are listed, too."""
+"""All fates: servers have few findings, so unchanged ones are listed, too."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class NodePage:
 
     @property
     def facts(self) -> list[SafeText]:
-        """What it is, its role, and of when its last sample is."""
+        """Product and version, role, and the time of the last sample."""
         view = self.view
         product = "valkey" if view.text("valkey_version") else "redis"
         version = view.text("valkey_version") or view.text("redis_version")
@@ -96,7 +96,7 @@ class NodePage:
 
     @property
     def word(self) -> SafeText:
-        """What is wrong, the worst, in a word or two."""
+        """The worst finding in a word or two."""
         return self.health.headline or SafeText("nothing wrong")
 
     @property
@@ -107,7 +107,7 @@ class NodePage:
 
     @property
     def bases(self) -> list[SafeText]:
-        """What else it rests on, a line each: the earlier samples and the report of the keys."""
+        """The earlier samples and the report of the keys, a line each."""
         lines = []
         if self.compared is not None:
             lines.append(f"since  {when_text(self.compared.then)}")
@@ -116,14 +116,14 @@ class NodePage:
         return list(map(SafeText, lines))
 
     def figures(self, panel: Panel) -> Sequence[ComparedLine]:
-        """Return the figures of a panel, with those of then where there are earlier samples."""
+        """Return the figures of a panel, beside earlier ones if there are samples."""
         if self.compared is None:
             return [ComparedLine(None, line) for line in panel.lines]
         return next(lines for one, lines in self.compared.figures if one.id == panel.id)
 
 
 def node_pages(views: Sequence[HealthView], comparison: HealthComparison | None = None) -> list[NodePage]:
-    """Return what is to be written of each node."""
+    """Return the contents of each node."""
     pages = []
     for view in views:
         compared = None if comparison is None else comparison.of(view)
@@ -188,7 +188,7 @@ def health_page(
     *,
     in_browser: bool = False,
 ) -> BlockPage:
-    """Return all about each node: what is wrong first, then every panel.
+    """Return all about each node: findings first, then every panel.
 
     In a browser a single node has no section of its own, and several are listed in a table. `failures` say why nodes
     have not answered last.
@@ -212,7 +212,7 @@ def health_page(
 
 
 def _head(pages: Sequence[NodePage]) -> PageHead:
-    """Return what is wrong in a word; of a single node its main figures, too."""
+    """Return the worst finding in a word; of a single node its main figures, too."""
     if len(pages) > 1:
         worst = next((one for one in pages if one.health.found.findings), None)
         badge = ("nothing wrong", "") if worst is None else worst.badge
@@ -262,7 +262,7 @@ class FigureEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`plain` where there is nothing to judge, `normal`, `watch`, `bad`, `unknown`."""
     unknown: UnknownEntry | None = None
     said: str = ""
-    """What the value means for this server and these keys."""
+    """The meaning of the value for this server and these keys."""
     normal: str = ""
     remedy: str = ""
     source: str = ""
@@ -285,7 +285,7 @@ class TableEntry(Struct, frozen=True, kw_only=True):
 
 
 class PanelEntry(Struct, frozen=True, kw_only=True):
-    """What belongs together."""
+    """Figures, tables and notes that belong together."""
 
     id: str
     title: str
@@ -301,7 +301,7 @@ class NodeEntry(Struct, frozen=True, kw_only=True):
     about: list[str]
     """Product and version, role, and when, in words."""
     headline: str
-    """What is wrong in a word or two, the worst; empty where nothing is."""
+    """The worst finding in a word or two; empty without findings."""
     at_epoch_s: float
     """Of when the last sample is."""
     began_epoch_s: float
@@ -314,7 +314,7 @@ class NodeEntry(Struct, frozen=True, kw_only=True):
     not_judged: list[dict[str, Any]]
     checked: list[str]
     compared: dict[str, Any] | None
-    """What became of findings since the earlier samples; null where there are none."""
+    """The fates of findings since the earlier samples; null without these."""
 
 
 class FailureEntry(Struct, frozen=True, kw_only=True):
@@ -325,14 +325,14 @@ class FailureEntry(Struct, frozen=True, kw_only=True):
 
 
 class HealthDocument(Struct, frozen=True, kw_only=True):
-    """What is written."""
+    """The whole document."""
 
     format: Literal["rtui health"] = "rtui health"
     schema: Literal[1] = SCHEMA
     rtui: str = __version__
     nodes: list[NodeEntry]
     failures: list[FailureEntry]
-    """Nodes that have not answered when they were asked last; what is known of them is of before."""
+    """Nodes that have not answered the last question; their figures are older."""
     notes: list[str]
     """Nodes that could not be compared."""
     fail_on: list[dict[str, Any]]
@@ -374,7 +374,7 @@ def _node_entry(page: NodePage) -> NodeEntry:
 
 
 def _compared(compared: NodeComparison) -> dict[str, Any]:
-    """Return what a node is compared with, and what became of findings."""
+    """Return the earlier samples of a node, and the fates of findings."""
     then = compared.then
     return {
         "then_epoch_s": then.latest.at_ms / 1000,

@@ -24,7 +24,7 @@ from rtui.analysis.report.tables.table import Cell, Column, Table, Unit, cell_in
 _MOST_ROWS: Final = 200
 
 SHARE_STEPS: Final = 20
-"""A share is drawn under its number in so many steps."""
+"""The steps of the bar that is drawn under a share."""
 
 
 def document(title: str, header: Markup, main: Markup) -> str:
@@ -72,7 +72,7 @@ def page_html(page: blocks.BlockPage) -> str:
 
 
 def _head(head: blocks.PageHead) -> Markup:
-    """Return what a reader must know before any figure, and the main ones."""
+    """Return title, notes, main figures and warnings."""
     word, kind = head.badge
     tiles = (element("div", element("b", value), element("span", title)) for value, title in head.tiles or ())
     return element(
@@ -172,7 +172,7 @@ def _listing(block: blocks.GroupedRows, prefix: str) -> Markup:
 
 
 def _findings(found: Found, prefix: str) -> Markup:
-    """Return what is wrong, each with why, what to do and where to look; then what could not be judged."""
+    """Return the findings with reason, remedy and query; then the rules that could not be judged."""
     rest = [f"Not judged: {', '.join(rules)} ({why})." for why, rules in found.doubts.items()]
     rest.append(f"{summary(found)} by {humanize.counted(len(found.judged), 'rule')}.")
     return element(

@@ -71,7 +71,7 @@ from rtui.keyspace.text.display import display, display_text, is_hidden, quoted,
 from rtui.registry.rules import Severity
 
 REPORT_FORMAT: Final = "rtui report"
-"""What the file says it is."""
+"""The member `format` of the file."""
 
 SCHEMA: Final = 2
 """Version of the file. Files of version 1 are read, too."""
@@ -89,7 +89,7 @@ _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 """Types of values that JSON has as they are."""
 
 _GZIP: Final = b"\x1f\x8b"
-"""What a compressed file begins with."""
+"""The first bytes of a compressed file."""
 
 _LABEL_BYTES: Final = 512
 _OPEN_LEVELS: Final = 3
@@ -180,7 +180,7 @@ class _FindingSeverity(Struct):
 
 
 class _HeadlineUnread(Struct):
-    """What a list of reports needs of a file."""
+    """The members of a file that a list of reports needs."""
 
     head: Head
     summary: _NamespacesUnread
@@ -188,7 +188,7 @@ class _HeadlineUnread(Struct):
 
 
 class Headline(Struct, frozen=True):
-    """What a list of reports says of each."""
+    """An entry of a list of reports."""
 
     head: Head
     stats: Stats
@@ -233,7 +233,7 @@ def _finding(one: Finding, keys: Amount) -> FindingEntry:
 
 
 def _whole_or_nothing(text: str) -> str:
-    """Return what can be typed, which means something else when it is cut."""
+    """Return a text that can be typed, or nothing if it is too long: cut, it would mean something else."""
     return text if len(text) <= TEXT_LIMIT else ""
 
 
@@ -243,7 +243,7 @@ def write_json(report: Report) -> str:
 
 
 def read_json(text: str | bytes) -> Report:
-    """Return the report in a file. ReportFormatError, with what is wrong and where, for everything else.
+    """Return the report in a file. Raises ReportFormatError with fault and place for any other file.
 
     Nothing in the file is trusted: not its types, sizes, numbers or texts.
     """
@@ -265,7 +265,7 @@ def read_json(text: str | bytes) -> Report:
 
 
 def read_headline(text: bytes) -> Headline:
-    """Return what a list says of a report, a fraction of the work of `read_json`.
+    """Return the entry of a report in a list, a fraction of the work of `read_json`.
 
     Raises ReportFormatError, also for files of version 1.
     """
@@ -351,7 +351,7 @@ def _lines(value: Any, level: int) -> Iterator[str]:
 
 
 def _namespaces(root: Node) -> Iterator[NamespaceEntry]:
-    """Yield every node, each before those below it, without recursion: a tree may be deep."""
+    """Yield every node before its children, without recursion: a tree may be deep."""
     waiting = [(root, 0, b"")]
     while waiting:
         node, depth, before = waiting.pop()
@@ -391,7 +391,7 @@ def _summary(found: FileSummary) -> Summary:
 
 
 def _version(text: str | bytes) -> int:
-    """Return the version of a file; ReportFormatError for another format, and for a version that is none or too new."""
+    """Return the version of a file. Raises ReportFormatError for another format, or a bad or newer version."""
     try:
         found = msgspec.json.decode(text, type=_Preamble)
     except msgspec.ValidationError as error:

@@ -38,7 +38,7 @@ def from_v1(file: Any) -> Any:
 
 
 def _member(of: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return an object within an object; an empty one where there is none, which validation then finds."""
+    """Return an object within an object; if missing an empty one, which validation then finds."""
     found = of.get(name)
     return found if isinstance(found, dict) else {}
 

@@ -48,7 +48,7 @@ _ANY_LENGTH: Final = ((1, None),)
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What stands for a part of a segment."""
+    """A placeholder for a part of a segment."""
 
     name: str
     form: Form
@@ -64,7 +64,7 @@ _SLOTS: Final = {
     b"{n}": Slot("n", INT),
     b"{*}": Slot("name", ANY),
 }
-"""By what a report has in their place."""
+"""The forms by the placeholders of reports."""
 
 _NAME: Final = _SLOTS[b"{*}"]
 _ADDRESS: Final = Slot("address", ANY)
@@ -74,17 +74,17 @@ _NAMES: Final[dict[bytes, tuple[bytes | Slot, ...]]] = {
     ANY_TAG: (b"{", _REST, b"}"),
     ANY_WITH_TAG: (_REST,),
 }
-"""What stands for names of too many: what is between the braces of a hash tag may hold separators."""
+"""The placeholder of too many names: between the braces of a hash tag it may hold separators."""
 _PLACEHOLDER: Final = re.compile(b"(" + b"|".join(map(re.escape, _SLOTS)) + b")")
 
 Part = bytes | Slot
 Parts = tuple[Part, ...]
-"""Text and what stands for other text in turn, separators in the text."""
+"""Text and placeholders in turn, separators in the text."""
 
 
 @dataclass
 class Learnt:
-    """One pattern and what its keys are like."""
+    """One pattern and the figures of its keys."""
 
     parts: Parts
     keys: float = 0
@@ -92,9 +92,9 @@ class Learnt:
     types: Counter[bytes] = field(default_factory=Counter)
     expiring: float = 0
     lasting: float = 0
-    """Keys that expire, and that do not, of those whose TTL is known."""
+    """Expiring and lasting keys, of keys with a known TTL."""
     ttl_left_s: tuple[float, float] | None = None
-    """The shortest and the longest life left of those that expire."""
+    """The shortest and the longest life left of expiring keys."""
     largest_bytes: int | None = None
     """The memory of the largest key."""
     examples: list[bytes] = field(default_factory=list)
@@ -144,7 +144,7 @@ class Learnt:
             yield part, name
 
     def forms(self) -> dict[str, Form]:
-        """Return the forms of those placeholders whose names don't say it."""
+        """Return the forms of placeholders whose names don't say it."""
         slots = [(part, name) for part, name in self.named() if isinstance(part, Slot) and part is not _REST]
         return {name: part.form for part, name in slots if FORMS.get(name, ANY) is not part.form}
 
@@ -190,7 +190,7 @@ class LearntPatterns:
 
 
 def learnt_patterns(root: Node, separators: Sequence[bytes], most_names: int = MOST_NAMES) -> LearntPatterns:
-    """Return the patterns of a report; `root` is that of its namespaces.
+    """Return the patterns of a report by the root of its namespaces.
 
     Where types are known, keys without type or example have names too long to be asked about: they can have no pattern.
     """
@@ -295,7 +295,7 @@ def _with_one_rest(parts: Parts) -> Parts:
 
 
 def _segments(parts: Iterable[Part], separators: Sequence[bytes]) -> Iterator[tuple[list[Part], bytes]]:
-    """Yield what stands between separators, and the separator behind it."""
+    """Yield the parts between separators, each with the separator behind it."""
     cut = re.compile(b"(" + b"|".join(map(re.escape, separators)) + b")")
     segment: list[Part] = []
     text = b""
@@ -335,7 +335,7 @@ def _with_few_slots(segment: Sequence[Part], separators: Sequence[bytes]) -> Seq
 
 
 def _merged(learnt: Iterable[Learnt]) -> list[Learnt]:
-    """Return one for those that have the same text and forms."""
+    """Return patterns with the same text and forms as one."""
     found: dict[tuple[bytes | Form, ...], Learnt] = {}
     for one in learnt:
         kind = tuple(part.form if isinstance(part, Slot) else part for part in one.parts)

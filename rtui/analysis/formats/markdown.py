@@ -13,7 +13,7 @@ from rtui.analysis.report.tables.table import Table, Unit, cell_text
 from rtui.keyspace.text.display import display_text
 
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~&$@]|:(?=//|\w+:)|(?<=www)\.)")
-"""What means something in a line of Markdown, or in the HTML, links, mentions and formulas that its readers know."""
+"""Special characters of Markdown, and of the HTML, links, mentions and formulas that its readers know."""
 
 _BACKTICKS: Final = re.compile("`+")
 

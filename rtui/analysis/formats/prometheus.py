@@ -28,7 +28,7 @@ _SUFFIXES: Final = {
     FieldUnit.RATIO: ("ratio", 1.0),
     FieldUnit.TIME: ("timestamp_seconds", 1.0),
 }
-"""How names of a unit end, and by what values are multiplied."""
+"""The suffix of names and the factor of values, by unit."""
 
 _LABEL_LIMIT: Final = 200
 """Characters of the value of a label."""

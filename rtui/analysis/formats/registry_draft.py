@@ -32,7 +32,7 @@ _DURATIONS_S: Final = (
 """Times to live as people give them, in seconds; beyond them whole years."""
 
 FEW_KEYS: Final = 20
-"""Of fewer keys the longest life left says little about what they were given."""
+"""The longest life left of fewer keys says little about their TTL."""
 
 
 def expected_types(one: Learnt) -> list[str]:
@@ -165,7 +165,7 @@ _COLUMNS: Final = (
 
 
 def patterns_table(head: Head, learnt: LearntPatterns) -> Table:
-    """Return the patterns as a table, those of most keys first."""
+    """Return the patterns as a table, most keys first."""
     rows: list[tuple[Cell, ...]] = [
         (
             display_text(one.pattern.text),
@@ -189,7 +189,7 @@ def patterns_table(head: Head, learnt: LearntPatterns) -> Table:
 
 
 def _note(head: Head, learnt: LearntPatterns) -> str:
-    """Return what the table leaves out."""
+    """Return the gaps of the table."""
     notes = []
     if head.coverage.kind is not CoverageKind.EXACT:
         notes.append("not every key was inspected: there may be other patterns")
@@ -199,7 +199,7 @@ def _note(head: Head, learnt: LearntPatterns) -> str:
 
 
 def by_keys(learnt: LearntPatterns) -> Sequence[Learnt]:
-    """Return the patterns, those of most keys first."""
+    """Return the patterns, most keys first."""
     return sorted(learnt.patterns, key=lambda one: (-one.keys, one.pattern.text))
 
 

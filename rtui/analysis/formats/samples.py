@@ -37,10 +37,10 @@ EVENT_SCHEMA: Final = 2
 
 
 class EventHeader(Struct, frozen=True, kw_only=True):
-    """What every such file begins with."""
+    """The first line of every such file."""
 
     format: str
-    """What the file is: `rtui samples`, `rtui recording`."""
+    """The kind of file: `rtui samples`, `rtui recording`."""
     schema: int = EVENT_SCHEMA
     rtui: Annotated[str, Meta(max_length=64)]
     """Version of rtui."""
@@ -68,36 +68,36 @@ MAX_NODES: Final = 2_000
 
 
 class Header(EventHeader, frozen=True, kw_only=True):
-    """What a file begins with."""
+    """The first line of a file of samples."""
 
     format: Literal["rtui samples"] = FORMAT
     schema: Literal[2] = EVENT_SCHEMA
     rtui: Annotated[str, msgspec.Meta(max_length=64)] = __version__
     began_ms: Annotated[int, msgspec.Meta(ge=0, le=10**14)]
     server: str
-    """What was asked for: `host:port`."""
+    """The target: `host:port`."""
     masked: bool = False
     """Whether addresses of clients are stand-ins."""
 
 
 class _Event(msgspec.Struct):
-    """What each line has."""
+    """The members of each line."""
 
     kind: str
     at: int
 
 
 class SamplesFormatError(ValueError):
-    """What is no file of samples; the text says why, a sentence without a full stop."""
+    """The file is no file of samples; the text says why, a sentence without a full stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class SamplesFile:
-    """What a file holds."""
+    """The samples of a file."""
 
     header: Header
     nodes: dict[str, tuple[Sample, ...]]
-    """By what samples call the node; oldest first, as complete as when they were written."""
+    """By node; oldest first, as complete as when they were written."""
     left_out: int = 0
     """Samples between others that were left out."""
     unread: int = 0
@@ -164,7 +164,7 @@ def _sample(line: bytes, header: Header) -> Sample | None:
 
 
 def _safe(value: Any) -> Any:
-    """Return what was read with all texts safe to show."""
+    """Return a decoded value with all texts safe to show."""
     if isinstance(value, str):
         return display_text(value, limit=MAX_TEXT)
     if isinstance(value, list):

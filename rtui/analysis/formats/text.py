@@ -56,7 +56,7 @@ class _Writer:
         self._display = display
 
     def lines(self, page: Sequence[blocks.Block], *, below_heading: bool = False) -> Iterator[str]:
-        """Yield the lines of all blocks, an empty one before each that does not belong to what is above it."""
+        """Yield the lines of all blocks, an empty line before each that does not belong to the block above it."""
         for block in page:
             lines = list(self._block(block))
             belongs = isinstance(block, blocks.Note) or (
@@ -97,7 +97,7 @@ class _Writer:
                 pass
 
     def _findings_table(self, table: Table) -> Iterator[str]:
-        """Yield what is wrong, a paragraph each: in a column, sentences would be cut."""
+        """Yield the findings, a paragraph each: in a column, sentences would be cut."""
         if not table.rows and not table.note:
             return
         yield table.title
@@ -110,7 +110,7 @@ class _Writer:
             yield from self._paragraph(self._display.text(table.note, limit=4096), before="  ")
 
     def _figures(self, table: Table) -> Iterator[str]:
-        """Yield the figures of a panel; what is normal and what a value means is wrapped beside them."""
+        """Yield the figures of a panel; their normal ranges and meanings are wrapped beside them."""
         rows = [
             [cell_text(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows
         ]

@@ -1,1 +1,1 @@
-"""How servers are: samples of what they say of themselves, and what can be read out of them."""
+"""The health of servers: samples of their figures, and panels of these."""

@@ -1,4 +1,4 @@
-"""What keeps data: snapshots, the append-only file, forks; links, lag and backlog of replicas, the state of a cluster.
+"""Durability: snapshots, the append-only file, forks; links, lag and backlog of replicas, the state of a cluster.
 
 A panel each: Persistence and Replication.
 """
@@ -30,7 +30,7 @@ USUAL_FORK_S_A_GIB: Final = (0.009, 0.013)
 
 
 def persistence_panel(view: HealthView) -> Panel:
-    """Return the figures of INFO persistence, and what a fork would cost with the memory that is used now."""
+    """Return the figures of INFO persistence, and the cost of a fork with the memory used now."""
     notes = []
     if view.setting("save") == "" and view.number("aof_enabled") == 0:
         notes.append(SafeText("nothing is saved: there is neither a schedule for RDB nor an AOF"))
@@ -88,7 +88,7 @@ def _rdb_took(view: HealthView) -> str:
 
 
 def _child(view: HealthView) -> str:
-    """Return how far the child is that writes just now, and what it has cost in memory; empty where there is none."""
+    """Return progress and memory cost of the writing child; empty without one."""
     done, copied = view.number("current_fork_perc"), view.number("current_cow_size")
     if not (view.number("rdb_bgsave_in_progress") or view.number("aof_rewrite_in_progress")) or done is None:
         return ""
@@ -102,7 +102,7 @@ def _fork_s(sample: Sample) -> float | None:
 
 
 def _fork_said(view: HealthView) -> str:
-    """Return what the last fork was for the memory, or what one would be."""
+    """Return the time of the last fork for the memory used, or the usual time of one."""
     used = view.number("used_memory")
     if not used:
         return ""
@@ -152,7 +152,7 @@ def cluster_lines(view: HealthView) -> Iterator[Line]:
 
 
 def out_of_reach(sample: Sample) -> tuple[Peer, ...]:
-    """Return the nodes of the cluster that the one which was asked does not reach."""
+    """Return the nodes of the cluster that the asked node does not reach."""
     return tuple(one for one in sample.peers if not one.is_self and (one.state != "ok" or not one.is_linked))
 
 
@@ -197,7 +197,7 @@ def needed_sentinels(sample: Sample) -> int | None:
 
 
 def quorum_tables(view: HealthView) -> Iterator[Table]:
-    """Yield the nodes of the cluster as this one sees them, and the Sentinels with what they say."""
+    """Yield the tables of the nodes as this one sees them, and of the Sentinels with their views."""
     told = view.told(Source.CLUSTER_NODES)
     if told is not None and told.peers:
         peers = tuple(
@@ -227,7 +227,7 @@ MISSING: Final = "replica-missing"
 BACKLOG: Final = "backlog-short"
 
 ROLES: Final = {"master": "primary", "slave": "replica"}
-"""What INFO calls the roles, and what they are."""
+"""The roles by their names in INFO."""
 
 LEAST_S: Final = 10.0
 """Rates of a shorter session say little of the usual load."""
@@ -257,7 +257,7 @@ def behind(sample: Sample, replica: Replica) -> float | None:
 
 
 def changes(view: HealthView) -> Iterator[str]:
-    """Yield what has changed of role and primary in the samples, in words, oldest first: a failover."""
+    """Yield the changes of role and primary in the samples, in words, oldest first: a failover."""
     for before, after in pairwise(view.samples):
         when = humanize.moment(after.at_ms / 1000)
         was, now = (str(one.info.get("role", "")) for one in (before, after))
@@ -323,7 +323,7 @@ def _lines(view: HealthView) -> Iterator[Line]:
 
 
 def _behind_about(view: HealthView) -> About:
-    """Return what bytes that are not acknowledged mean: how long they take to send, and how much a replica may miss."""
+    """Return the meaning of unacknowledged bytes: the time to send them, and the most that a replica may miss."""
     size, session = most_behind(view.latest), view.session
     written = None if session is None or session.seconds < LEAST_S else session.rate("master_repl_offset")
     said = f"{humanize.seconds(round(size / written, 1))} of the present writes" if size and written else ""

@@ -1,4 +1,4 @@
-"""The fields of INFO and CLUSTER INFO that samples keep: a closed list, with what each of them is.
+"""The fields of INFO and CLUSTER INFO that samples keep: a closed list, with unit and meaning.
 
 Values stay as the server gives them, in its unit. What a version does not have is absent. Databases, commands, errors
 and replicas are fields of their own names, which `Sample` has as lists.
@@ -14,7 +14,7 @@ from rtui.analysis.health.sample import Source
 
 
 class FieldUnit(StrEnum):
-    """What a value is, as the server gives it."""
+    """The unit of a value, as the server gives it."""
 
     TEXT = "text"
     COUNT = "count"

@@ -1,4 +1,4 @@
-"""What a server does and for whom: the Load panel and the Clients panel.
+"""The load of a server and its clients: the Load panel and the Clients panel.
 
 Commands a second, hits, network, processor, and which commands take the time; who is connected: buffers, the largest
 first, their limits by class, idle and blocked clients, who sends KEYS.
@@ -28,7 +28,7 @@ CHURN: Final = "connection-churn"
 CLIENTS_LIMIT: Final = "clients-limit"
 
 MOST_COMMANDS: Final = 50
-"""Commands in the table, those that took most of the server's time."""
+"""Commands in the table, most of the server's time first."""
 
 MAIN_THREAD: Final = ("used_cpu_user_main_thread", "used_cpu_sys_main_thread")
 WHOLE_PROCESS: Final = ("used_cpu_user", "used_cpu_sys")
@@ -193,7 +193,7 @@ _NAME_LIMIT: Final = 60
 _LIMITS: Final = re.compile(r"(normal|slave|replica|pubsub) (\d{1,18}) (\d{1,18}) (\d{1,18})", re.ASCII)
 
 CLASSES: Final = {"normal": "normal", "slave": "replica", "replica": "replica", "pubsub": "subscriber"}
-"""What client-output-buffer-limit calls the classes of clients, and what they are."""
+"""The classes of clients by their names in client-output-buffer-limit."""
 
 _ADDRESS: Final = Column("address", "address", Unit.NAME)
 _NAME: Final = Column("name", "name", Unit.NAME, 12)
@@ -271,7 +271,7 @@ def query_limit(view: HealthView) -> int | None:
 
 
 def listed(view: HealthView) -> tuple[ClientFigures, ...] | None:
-    """Return the clients, those with the largest buffers first; None where they are not listed."""
+    """Return the clients, the largest buffers first; None if they are not listed."""
     told = view.told(Source.CLIENTS)
     if told is None:
         return None

@@ -1,4 +1,4 @@
-"""What a server's memory is used for, how near it is to its limit, and which keys go when it is full."""
+"""The uses of a server's memory, its distance from the limit, and the keys that go when it is full."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ORDERS: Final = {
     "random": "any of them",
     "ttl": "those that expire soonest first",
 }
-"""What goes first, by the second word of a policy."""
+"""The keys that go first, by the second word of a policy."""
 
 MOST_NAMESPACES: Final = 3
 """Namespaces that are named as the first to lose keys."""
@@ -37,7 +37,7 @@ _NAME_LIMIT: Final = 60
 
 @dataclass(frozen=True)
 class Eviction:
-    """What the policy of a server means for the keys that it has."""
+    """The effect of a server's policy on its keys."""
 
     policy: str
     """Safe text; empty where it is not known."""
@@ -46,7 +46,7 @@ class Eviction:
     keys: int | None
     """Of all databases; None where INFO keyspace is not known."""
     expiring_keys: int | None
-    """Of these, those with a TTL."""
+    """Keys with a TTL among these."""
 
     @property
     def takes_expiring_only(self) -> bool:
@@ -69,7 +69,7 @@ class Eviction:
 
     @property
     def meaning(self) -> str:
-        """What happens when memory is full, as a sentence without a full stop; empty where the policy is not known."""
+        """The effect of full memory, a sentence without a full stop; empty if the policy is unknown."""
         if not self.policy:
             return ""
         if self.limit_bytes == 0:
@@ -92,7 +92,7 @@ class Eviction:
 
 
 def eviction(view: HealthView) -> Eviction:
-    """Return what the eviction policy of a server means."""
+    """Return the effect of a server's eviction policy."""
     databases = view.latest.databases.values()
     knows_expiring = all(one.expires is not None for one in databases)
     knows_keys = bool(databases) or (bool(view.latest.info) and Source.INFO_KEYSPACE not in view.latest.missing)
@@ -119,7 +119,7 @@ def first_to_go(policy: str, report: Report) -> SafeText:
 
 
 def _weights(nodes: list[Node], order: str) -> Iterator[tuple[float, Node, str]]:
-    """Yield how much of what goes first lies in a namespace, and that in words."""
+    """Yield the weight of a namespace among the keys that go first, and the weight in words."""
     if order in ("lru", "lrm"):
         longest = range(len(IDLE_EDGES_S), 0, -1)
         for keys, node, at in _first_bin([(node, node.stats.idle) for node in nodes], longest):
@@ -165,7 +165,7 @@ _PARTS: Final = (
     ("used_memory_vm_total", "engines of scripts and functions"),
     ("used_memory_scripts", "scripts and functions"),
 )
-"""What memory is used for, as INFO memory tells it."""
+"""The uses of memory, as INFO memory tells them."""
 
 _DATA: Final = ("used_memory", "used_memory_startup", "used_memory_dataset")
 
@@ -180,7 +180,7 @@ _MEAN_TTL: Final = Column("mean_ttl", "mean TTL", Unit.DURATION, 9, "Estimated b
 
 
 def memory_panel(view: HealthView) -> Panel:
-    """Return the figures of INFO memory and what they mean for these keys."""
+    """Return the figures of INFO memory and their meaning for these keys."""
     found = eviction(view)
     notes = [SafeText(why)] if (why := found.meaning) else []
     if view.report is not None and found.limit_bytes and (names := first_to_go(found.policy, view.report)):
@@ -284,7 +284,7 @@ def _tables(view: HealthView) -> Iterator[Table]:
 
 
 def _dataset_share(sample: Sample) -> float | None:
-    """Return the share of memory that is data, without what the server had when it was started."""
+    """Return the share of data in the memory used since the start."""
     used, startup = number(sample, "used_memory"), number(sample, "used_memory_startup")
     data = number(sample, "used_memory_dataset")
     if used is None or startup is None or data is None or used <= startup:

@@ -1,4 +1,4 @@
-"""What is shown of a server, the same on the screen and in files: panels of figures, tables and notes."""
+"""Panels of a server's figures, tables and notes, the same on the screen and in files."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Line:
     """Whether it is so much a second."""
     state: State = State.PLAIN
     said: SafeText = SafeText("")  # noqa: RUF009 - a value that does not change
-    """What the value means for this server and these keys, in a sentence; may be empty."""
+    """The meaning of the value for this server and these keys, a sentence; may be empty."""
     normal: str = ""
-    """What is normal: `1.0 to 1.5`."""
+    """The normal range: `1.0 to 1.5`."""
     remedy: str = ""
-    """What to do where it is not; a sentence."""
+    """The remedy; a sentence."""
     source: str = ""
     """Where the threshold comes from."""
     rule: str = ""
@@ -63,7 +63,7 @@ LEAST_VALUES: Final = 2
 """Of fewer known values there is no chart."""
 
 LEAST_SPAN: Final = 0.05
-"""The height of a chart is such a share of its highest value at least: what hardly changes looks level."""
+"""The least height of a chart as a share of its highest value: small changes look level."""
 
 
 def top_of_chart(low: float, high: float) -> float:
@@ -89,14 +89,14 @@ def chart_bounds(known: Sequence[float]) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What belongs together: memory, load, clients …"""
+    """Figures that belong together: memory, load, clients …"""
 
     id: str
     title: str
     lines: tuple[Line, ...] = ()
     tables: tuple[Table, ...] = ()
     notes: tuple[SafeText, ...] = ()
-    """What could not be read and which right or version it takes, and what else is to know; without full stops."""
+    """Unreadable sources with the right or version that they take, and other notes; without full stops."""
 
 
 ONE_SAMPLE: Final = Unknown(Reason.NOT_ASKED, "a rate takes two samples")
@@ -109,13 +109,13 @@ NO_READS: Final = Unknown(Reason.UNSUPPORTED, "nobody has read a key meanwhile")
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a line says beside its value."""
+    """The texts of a line beside its value."""
 
     said: str = ""
     """Safe text."""
     normal: str = ""
     rule: str = ""
-    """What to do and where the threshold comes from are taken from its declaration."""
+    """Remedy and source of the threshold are taken from its declaration."""
 
 
 PLAIN: Final = About()
@@ -129,7 +129,7 @@ class Lines:
     source: Source
 
     def gauge(self, name: str, title: str, unit: Unit, about: About = PLAIN) -> Line:
-        """Return a field of INFO as it is now; -1 where that means never is said in words."""
+        """Return a field of INFO as it is now; -1 for never in words."""
         value = self.view.cell(name, self.source)
         if value == NEVER and range_of(FIELDS[name]).low == NEVER:
             value = "never" if unit is Unit.DURATION else NOT_YET
@@ -229,7 +229,7 @@ def possible(line_id: str, unit: Unit, value: float) -> Cell:
 
 
 SLACK: Final = 1.1
-"""So many times all of it counts as all of it."""
+"""A share up to this many times the whole counts as the whole."""
 
 _MOST: Final = {"cpu": inf}
 """The most that shares can be which may be above 1: of the time of one core, all threads take more."""
@@ -248,7 +248,7 @@ def value_text(line: Line, value: Cell = None, display: Display = _DISPLAY) -> S
 
 
 OUTLIER: Final = 1.5
-"""A node stands out whose figure is so many times the median of all nodes with its role."""
+"""A node stands out whose figure is this many times the median of all nodes with its role."""
 
 LEAST_NODES: Final = 3
 """Of fewer nodes with a role none stands out."""
@@ -270,7 +270,7 @@ _UPTIME: Final = Column("uptime", "up for", Unit.DURATION, 8)
 
 
 def nodes_table(latest: Mapping[SafeText, Sample], wrong: Mapping[SafeText, SafeText]) -> Table:
-    """Return the nodes by the last sample of each, and what is `wrong` with some in a word; rows are about labels.
+    """Return the nodes by the last sample of each, `wrong` ones with the worst finding; subjects are labels.
 
     Those that stand out come first, each part in the order of the nodes.
     """
@@ -299,7 +299,7 @@ def _row(node: SafeText, sample: Sample, word: SafeText, latest: Mapping[SafeTex
 
 
 def _cell(sample: Sample, name: str) -> Cell:
-    """Return a figure, or that what the server says can't be."""
+    """Return a figure, or that it is impossible."""
     value = number(sample, name)
     return sample.why_impossible(name) if value is None else value
 

@@ -1,4 +1,4 @@
-"""Which figures of a server can be: the range of each field of a sample, and samples without what lies outside.
+"""The possible figures of a server: the range of each field of a sample, and samples without impossible figures.
 
 Servers tell nonsense now and then: counters that overflowed (18446744073709551615), percentages above 100, moments that
 are still to come, memory below zero, `nan`. Such a figure is not known; what the server said stands in
@@ -37,14 +37,14 @@ CLOCK_SLACK_S: Final = 5.0
 """A moment may be so much later than now: clocks are read one after the other, in whole seconds."""
 
 MAX_SAID: Final = 40
-"""Characters of what a server said that are kept."""
+"""Characters kept of an impossible figure."""
 
 MOST_IMPOSSIBLE: Final = 100
-"""Figures of one source that are kept with what the server said."""
+"""Impossible figures kept of one source."""
 
 
 NEVER: Final = -1
-"""What fields have that tell since when something is, or how long it took, where it never was."""
+"""The value of times and durations of an event that never was."""
 
 
 class Range(NamedTuple):
@@ -60,7 +60,7 @@ class Range(NamedTuple):
 
 
 _COUNT: Final = Range(0, 10**16)
-"""What 10 million a second come to in 30 years."""
+"""10 million a second for 30 years."""
 
 _BYTES: Final = Range(0, 2**60)
 _STREAM: Final = Range(-1, 2**62)
@@ -131,7 +131,7 @@ _WORDS: Final[dict[str, frozenset[object]]] = {
     "master_link_status": frozenset({"up", "down"}),
     "cluster_state": frozenset({"ok", "fail"}),
 }
-"""What fields can say that are texts and that rules judge; another word is neither good nor bad."""
+"""The possible words of text fields that rules judge; another word is neither good nor bad."""
 
 _OF_LISTS: Final[dict[type[Struct], dict[str, Range]]] = {
     Database: {"keys": _COUNT, "expires": _COUNT, "avg_ttl_ms": Range(0, 10**18)},
@@ -159,11 +159,11 @@ _OF_LISTS: Final[dict[type[Struct], dict[str, Range]]] = {
     },
     KeySizes: {},
 }
-"""By what lists are of, the ranges of its numbers; times of a history are checked as those of the event."""
+"""The ranges of numbers, by the type of a list's items; times of a history are checked as the event's."""
 
 
 def range_of(field: InfoField) -> Range:
-    """Return what a field of INFO that is a number can be."""
+    """Return the range of a number field of INFO."""
     return _EXCEPTIONS.get(field.name, _BY_UNIT.get(field.unit, _COUNT))
 
 
@@ -175,7 +175,7 @@ def now_s(sample: Sample) -> float:
 
 
 def with_possible(sample: Sample) -> Sample:
-    """Return a sample without figures that can't be; what the server said of them is in `impossible`."""
+    """Return a sample without impossible figures; the server's words for them are in `impossible`."""
     checked = _Checked(sample)
     info = checked.info()
     lists = {
@@ -187,7 +187,7 @@ def with_possible(sample: Sample) -> Sample:
 
 
 class _Checked:
-    """Takes what can't be out of one sample."""
+    """Takes impossible figures out of one sample."""
 
     def __init__(self, sample: Sample) -> None:
         self._sample, self._now_s = sample, now_s(sample)
@@ -220,7 +220,7 @@ class _Checked:
         return self._is_possible(value, range_of(field))
 
     def listed(self, source: Source, name: str, values: Any) -> Any:
-        """Return a list of structs, or what maps to structs or counts, without what can't be."""
+        """Return a list of structs, or a mapping to structs or counts, without impossible figures."""
         if isinstance(values, dict):
             pairs = (
                 (key, self._one(source, f"{'db' if name == 'databases' else ''}{key}", one))
@@ -272,7 +272,7 @@ class _Checked:
 
 
 def _label(one: Struct) -> str:
-    """Return what an entry of a list is called in front of its figure."""
+    """Return the name of a list's item in front of its figure."""
     if isinstance(one, LoggedCommand):
         return f"entry {one.id}"
     found = getattr(one, "address", getattr(one, "name", b""))
@@ -282,4 +282,4 @@ def _label(one: Struct) -> str:
 _REQUIRED: Final = {
     kind: frozenset(one.name for one in fields_of(kind) if type(None) not in get_args(one.type)) for kind in _OF_LISTS
 }
-"""By what lists are of, the fields without which there is none."""
+"""The fields without which an item is dropped, by the type of a list's items."""

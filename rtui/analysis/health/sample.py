@@ -1,4 +1,4 @@
-"""What one server said of itself at one moment: the fields of INFO and the lists that health is judged by.
+"""A server's figures at one moment: the fields of INFO and the lists that health is judged by.
 
 A sample is plain data, so that it can be kept, written as a line of JSON and read again. Whatever the server would not
 tell, or what would have cost too much, is absent from its fields and named in `missing` with the reason: 0 is always a
@@ -21,7 +21,7 @@ from rtui.analysis.report.members import Name
 
 
 class Source(StrEnum):
-    """Where figures come from; the value is what is sent."""
+    """The sources of figures; the value is the command."""
 
     INFO_SERVER = "INFO server"
     INFO_CLIENTS = "INFO clients"
@@ -60,7 +60,7 @@ class Database(Struct, frozen=True):
 
     keys: int
     expires: int | None
-    """Of these, how many have a TTL; None where what the server says can't be."""
+    """Keys with a TTL among these; None if the server's figure is impossible."""
     avg_ttl_ms: int | None = None
 
 
@@ -103,13 +103,13 @@ class Peer(Struct, frozen=True):
 
 
 class SentinelView(Struct, frozen=True):
-    """A Sentinel and what it says of the service, by SENTINEL MASTERS."""
+    """A Sentinel and its view of the service, by SENTINEL MASTERS."""
 
     address: str
     """`host:port`; all texts are safe."""
     primary: str = ""
     flags: str = ""
-    """What it says of the primary: `master`, with `s_down` and `o_down` where it takes it for dead."""
+    """Its flags of the primary: `master`, with `s_down` and `o_down` if it takes it for dead."""
     quorum: int | None = None
     """How many have to agree that it is dead."""
     sentinels: int | None = None
@@ -179,11 +179,11 @@ class ClientFigures(Struct, frozen=True):
 
 
 class OwnUse(Struct, frozen=True):
-    """What rtui itself has added to the counters of this server so far in its session, over all connections."""
+    """The counts that rtui itself has added to this server's counters in its session, over all connections."""
 
     commands: int = 0
     hits: int = 0
-    """Look-ups of keys, as the server counts `keyspace_hits`: those of keys that were gone by then are among them."""
+    """Look-ups of keys, as the server counts `keyspace_hits`, including keys that were gone by then."""
     misses: int = 0
 
 
@@ -195,7 +195,7 @@ class Sample(Struct, frozen=True):
     node: str
     """`host:port` as safe text, the same in each sample of a session."""
     info: dict[str, int | float | str] = field(default_factory=dict)
-    """Fields of INFO and CLUSTER INFO by their names there, those that `fields.py` declares; texts are safe."""
+    """The fields of INFO and CLUSTER INFO that `fields.py` declares, by their names there; texts are safe."""
     databases: dict[int, Database] = field(default_factory=dict)
     commands: dict[str, CommandStats] = field(default_factory=dict)
     """By name in capitals, `CONFIG|GET` for a subcommand."""
@@ -213,7 +213,7 @@ class Sample(Struct, frozen=True):
     settings: dict[str, str] = field(default_factory=dict)
     """By the names of CONFIG GET; safe texts."""
     key_sizes: tuple[KeySizes, ...] = ()
-    """By INFO keysizes, from Redis 8.0 on; those of all databases together."""
+    """By INFO keysizes, from Redis 8.0 on; of all databases together."""
     own: OwnUse = OwnUse()
     sources: tuple[Source, ...] = ()
     """What has answered for this sample, maybe with nothing, such as an empty slow log. Some sources are asked less
@@ -224,7 +224,7 @@ class Sample(Struct, frozen=True):
     """Figures that can't be, such as memory below 0, and what the server says of them; safe texts. By `possible.py`."""
 
     def why_impossible(self, name: str) -> Unknown | None:
-        """Return what the server says of a field that can't be; None for any other."""
+        """Return the server's words for an impossible field; None for any other field."""
         said = next((one[name] for one in self.impossible.values() if name in one), None)
         return None if said is None else Unknown(Reason.IMPOSSIBLE, f"the server says {said}")
 
@@ -244,11 +244,11 @@ FIGURES: Final[Mapping[Source, str]] = {
     Source.SETTINGS: "settings",
     Source.KEY_SIZES: "key_sizes",
 }
-"""The fields of a sample that have what one source says; percentiles of commands are those of LATENCY_STATS."""
+"""The field of a sample by its source; percentiles of commands come from LATENCY_STATS."""
 
 
 def with_earlier(sample: Sample, before: Sample) -> Sample:
-    """Return a sample with what those sources said before that were not asked for it; none of another run."""
+    """Return a sample with the earlier figures of sources not asked for it; none of another run."""
     if sample.info.get("run_id") != before.info.get("run_id"):
         return sample
     known = {*sample.sources, *sample.missing}
@@ -263,7 +263,7 @@ def with_earlier(sample: Sample, before: Sample) -> Sample:
 
 
 def only_new(sample: Sample) -> Sample:
-    """Return a sample without what `with_earlier` has added."""
+    """Return a sample without the figures that `with_earlier` has added."""
     nothing: dict[str, Any] = {
         name: type(getattr(sample, name))() for source, name in FIGURES.items() if source not in sample.sources
     }

@@ -1,4 +1,4 @@
-"""The settings that explain what is seen of a server: what each does, and its default in that version.
+"""The settings that explain a server's figures: the effect of each, and its default in that version.
 
 Defaults are those of Redis 6.2 to 8.10 and Valkey 8.0 to 9.1, as servers without a configuration file tell them.
 """
@@ -24,12 +24,12 @@ class Setting:
     """A setting of CONFIG GET."""
 
     about: str
-    """What it does; without a full stop."""
+    """Its effect; without a full stop."""
     default: str
     valkey_default: str | None = None
     """Where Valkey's is another one."""
     default_before_7: str | None = None
-    """Where that of Redis before 7.0 is another one."""
+    """The default of Redis before 7.0, if another."""
 
     def default_of(self, sample: Sample) -> str:
         """Return its default in the version of a server."""
@@ -143,7 +143,7 @@ _EMPTY: Final = "(empty)"
 
 
 def configuration_panel(view: HealthView) -> Panel:
-    """Return a table of the settings, those that are not as by default first."""
+    """Return a table of the settings, the changed ones first."""
     told = view.told(Source.SETTINGS)
     if told is None:
         why = cell_reason(view.unknown(Source.SETTINGS))

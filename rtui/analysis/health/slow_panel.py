@@ -1,4 +1,4 @@
-"""What took long: the slow log by command and namespace, large requests and replies in Valkey, latency events."""
+"""The slow log by command and namespace, large requests and replies in Valkey, latency events."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class NameFolding:
         self._form = Identifiers(separators).form
 
     def pattern(self, key: bytes) -> bytes:
-        """Return the pattern of a key as it is typed and shown; of a key that was cut, that of its namespace."""
+        """Return the pattern of a key as it is typed and shown; for a cut key its namespace's pattern."""
         whole = _CUT.sub(b"", key)
         steps = [self._step(*segment) for segment in self._segments.of(whole, MOST_LEVELS)]
         return pattern_text(steps if whole == key else steps[:-1])
@@ -92,7 +92,7 @@ class LoggedGroup:
 
     @property
     def largest(self) -> LoggedCommand:
-        """The one that took longest, or was largest."""
+        """The longest or largest entry."""
         return max(self.entries, key=lambda one: one.amount)
 
     @property
@@ -102,7 +102,7 @@ class LoggedGroup:
 
 
 def grouped(entries: Iterable[LoggedCommand], folding: NameFolding) -> tuple[LoggedGroup, ...]:
-    """Return the entries of a log by command and pattern, those with the largest sum first."""
+    """Return the entries of a log by command and pattern, the largest sum first."""
     found: dict[tuple[str, bytes, bool], list[LoggedCommand]] = {}
     for entry in entries:
         key = first_key(entry)
@@ -150,7 +150,7 @@ _LOGS: Final = (
     ("large_requests", Source.LARGE_REQUESTS, "Large requests", (_LARGEST, _BYTES), 1),
     ("large_replies", Source.LARGE_REPLIES, "Large replies", (_LARGEST, _BYTES), 1),
 )
-"""The field of a sample, the source, the title, the columns of amounts and by what amounts are divided."""
+"""The field of a sample, the source, the title, the columns of amounts and the divisor of amounts."""
 
 
 def slow_panel(view: HealthView) -> Panel:
@@ -173,7 +173,7 @@ def logged(view: HealthView, source: Source) -> tuple[LoggedCommand, ...]:
 
 
 def folding(view: HealthView) -> NameFolding:
-    """Return what folds names as the report of the keyspace does, or by the usual separator."""
+    """Return the folding of names by the report's separators, or by the usual one."""
     separators: Sequence[bytes] = () if view.report is None else view.report.head.scope.separators
     return NameFolding(separators or DEFAULT_SEPARATORS)
 

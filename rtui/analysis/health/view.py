@@ -1,4 +1,4 @@
-"""The samples of one server in order, and what is known of its keys: all that panels and rules go by."""
+"""The samples of one server in order, and the report of its keys: the basis of panels and rules."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Span:
 
     @cached_property
     def is_other_server(self) -> bool:
-        """Whether another server has taken the address, one that ran before already, as after a failover."""
+        """Whether another server that ran before has taken the address, as after a failover."""
         uptime_s = number(self.after, "uptime_in_seconds")
         return not self.is_same_run and uptime_s is not None and uptime_s > self.seconds + 1
 
@@ -88,7 +88,7 @@ class Span:
         return before is not None and after is not None and after < before
 
     def change(self, name: str) -> float | None:
-        """Return by how much a counter has grown, without what rtui has added; None where that is not known.
+        """Return the growth of a counter without rtui's own share; None if unknown.
 
         rtui counts its own commands a moment before or after the server does, so a difference below 0 is none.
         """
@@ -114,7 +114,7 @@ class Span:
 
     @property
     def commands(self) -> dict[str, CommandStats] | None:
-        """What each command was called meanwhile; None where that is not known. rtui's own are among them.
+        """The calls of each command meanwhile, rtui's own among them; None if unknown.
 
         One whose figures have fallen is left out.
         """
@@ -134,13 +134,13 @@ class Span:
 
 
 def number(sample: Sample, name: str) -> float | None:
-    """Return a field of INFO that is a number; None where there is none."""
+    """Return a field of INFO that is a number, or None."""
     found = sample.info.get(name)
     return None if isinstance(found, str) else found
 
 
 def _since(before: CommandStats | None, after: CommandStats) -> CommandStats | None:
-    """Return what was added to the statistics of a command; percentiles are of the whole time, so there are none.
+    """Return the growth of a command's statistics, without percentiles, which are of the whole time.
 
     None where calls or their time have fallen.
     """
@@ -207,11 +207,11 @@ class HealthView:
         return None if first is None else Span(first, self.latest)
 
     def number(self, name: str) -> float | None:
-        """Return a field of INFO that is a number; None where there is none."""
+        """Return a field of INFO that is a number, or None."""
         return number(self.latest, name)
 
     def text(self, name: str) -> str:
-        """Return a field of INFO that is a text, or a number as one; empty where there is none."""
+        """Return a field of INFO as text; empty if missing."""
         return str(self.latest.info.get(name, ""))
 
     def cell(self, name: str, source: Source) -> Cell:
@@ -220,7 +220,7 @@ class HealthView:
         return self.unknown(source, name) if found is None else found
 
     def unknown(self, source: Source, *names: str) -> Unknown:
-        """Return why a source says nothing, or not all: what it says of the first of some fields that can't be."""
+        """Return why a source says nothing, or not all: the first impossible one of some fields."""
         for name in names:
             if (why := self.latest.why_impossible(name)) is not None:
                 return why
@@ -245,7 +245,7 @@ class HealthView:
         return None
 
     def last_alone(self) -> HealthView:
-        """Return the view of the last sample without those before, but with all that was said by then."""
+        """Return the view of the last sample alone, with all figures told by then."""
         told = tuple(source for source in Source if self.told(source) is not None)
         missing = {
             source: why for sample in self.samples for source, why in sample.missing.items() if source not in told

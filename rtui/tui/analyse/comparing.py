@@ -43,12 +43,12 @@ def age_text(at_s: float, now_s: float) -> SafeText:
 
 
 def earlier(kept: KeptReports, shown: Report) -> list[KeptReport]:
-    """Return the reports made before the one that is shown, the latest first; reads files."""
+    """Return the reports made before the shown one, the latest first; reads files."""
     return [one for one in kept.reports() if round(one.head.made_at_s, 3) < round(shown.head.made_at_s, 3)]
 
 
 def choices(found: Sequence[KeptReport], now_s: float) -> list[SafeText]:
-    """Return a line for each report: how old it is, when it was made, what it is of."""
+    """Return a line for each report: its age, its time, its keys and its coverage."""
     ages = [age_text(one.head.made_at_s, now_s) for one in found]
     width = max(map(len, ages), default=0)
     lines = []
@@ -67,7 +67,7 @@ def choices(found: Sequence[KeptReport], now_s: float) -> list[SafeText]:
 def against_line(
     before: Report | None, after: Report, now_s: float, width: int, watching: SafeText | None = None
 ) -> Line:
-    """Return what the changes are against, when that was, how much has changed in all, and what to know about it.
+    """Return the earlier report's age, time and coverage, the change of all keys and bytes, and the first note.
 
     `watching` says how it is asked again and again; without an earlier report it is all there is to say.
     """
@@ -94,17 +94,17 @@ WATCH_SHARE: Final = 0.01
 """Of the server's time that is taken for watching."""
 
 LEAST_S: Final = 10.0
-"""A pass begins no sooner after the one before."""
+"""The least time between the beginnings of two passes."""
 
 FLASH_S: Final = 0.9
 """Rows that have changed are marked for so long."""
 
 
 class PanelWatch:
-    """When the next pass is due, and what it is compared with. Times are seconds of the event loop's clock."""
+    """When the next pass is due, and the report before. Times are seconds of the event loop's clock."""
 
     def __init__(self, report: Report, server_s: float, now_s: float) -> None:
-        """`report` is what is shown, which took so much of the server's time."""
+        """`report` is the shown one; its pass took `server_s` of the server's time."""
         self.report = report
         self.before: Report | None = None
         """The report before, None until there is a second one."""
@@ -145,7 +145,7 @@ class PanelWatch:
 
 
 def _rates(before: Report, after: Report) -> list[str]:
-    """Return how fast the totals have changed between two reports: `keys +12/s`; only what has changed."""
+    """Return the rates of the totals that have changed between two reports: `keys +12/s`."""
     apart_s = after.head.made_at_s - before.head.made_at_s
     found = []
     for column in ("keys", "memory"):
@@ -184,7 +184,7 @@ class Comparison:
         return self._watch is not None
 
     def line(self) -> Callable[[int], Line] | None:
-        """Return the line about what is compared and watched, for any width; None where there is nothing to say."""
+        """Return the line about comparing and watching, for any width; None if the screen does neither."""
         before, shown = self._view.states.baseline, self._view.report
         watching = None if self._watch is None else self._watch.text(self._loop_s)
         if shown is None or (before is None and watching is None):
@@ -209,7 +209,7 @@ class Comparison:
         return asyncio.get_running_loop().time()
 
     def _end_watch(self) -> None:
-        """Watch no more; what it was compared with goes, unless the user chose that."""
+        """Watch no more; compare no more, unless the user chose the earlier report."""
         watch, self._watch = self._watch, None
         if watch is not None and watch.before is not None and self._view.states.baseline is watch.before:
             self._compare_with(None)
@@ -247,7 +247,7 @@ class Comparison:
             screen.run_worker(work, group="earlier", exclusive=True, exit_on_error=False, description="earlier reports")
 
     async def _choose_earlier(self, kept: KeptReports, shown: Report) -> None:
-        """List the earlier reports, and compare with the one that is chosen."""
+        """List the earlier reports, and compare with the chosen one."""
         screen, found = self._screen, await asyncio.to_thread(earlier, kept, shown)
         if not found:
             screen.notify(NO_EARLIER, markup=False, timeout=5)

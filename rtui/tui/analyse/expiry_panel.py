@@ -125,7 +125,7 @@ class Axis:
 
 
 def axis_for(time_range: TimeRange, last_s: float, now_s: float, cells: int) -> Axis:
-    """Return the axis for so many cells, given when the last key expires; columns begin at round times."""
+    """Return the axis of a width in cells, up to the last expiry; columns begin at round times."""
     reach = time_range.reach_s or max(last_s - now_s, float(HOUR_S))
     step = next((step for step in _STEPS_S if reach / step + 1 <= cells), _STEPS_S[-1])
     start = now_s // step * step
@@ -250,7 +250,7 @@ HEAD_LINES: Final = 2
 """The headline and the time ranges."""
 
 NO_TIMELINE_LINES: Final = 3
-"""What stands in place of a timeline."""
+"""The text in place of a timeline."""
 
 HISTOGRAM_HEAD_LINES: Final = 2
 """A blank line and the titles of the histograms."""
@@ -266,7 +266,7 @@ TTL_NAMES: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class ExpiryState(PanelState):
-    """What the user has chosen in the panel."""
+    """The user's choices in the panel."""
 
     time_range: TimeRange = TimeRange.HOUR
 
@@ -363,7 +363,7 @@ class ExpiryPanel(Panel[ExpiryState]):
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What of the chart has a place, from top to bottom below the headline and the time ranges."""
+    """The parts of the chart that fit, from top to bottom below the headline and the time ranges."""
 
     timeline: Timeline | None
     """The timeline; None where nothing expires."""
@@ -376,7 +376,7 @@ class _Parts:
 
     @property
     def timeline_lines(self) -> int:
-        """Lines of the timeline, its axis and the cliffs, or of what stands in their place."""
+        """The lines of the timeline, its axis and the cliffs, or of the text in their place."""
         return NO_TIMELINE_LINES if self.timeline is None else self.bars_height + 1 + len(self.cliff_lines)
 
 

@@ -47,11 +47,11 @@ class LatestFindings:
     levels: RuleLevels | None = None
     """Severities and parameters of rules; None for the defaults."""
     registry: Registry | None = None
-    """What is written about the keys."""
+    """The registry of the keys."""
     found: Found | None = None
     """None until rules have looked at a first report."""
     compared: FindingsComparison | None = None
-    """What became of findings since the earlier report, if there is one."""
+    """The findings compared with those of the earlier report, if there is one."""
     revision: int = 0
     """Grows with each report that rules have looked at."""
     _listed: tuple[int, dict[str, Finding]] = (-1, {})
@@ -61,7 +61,7 @@ class LatestFindings:
 
     @property
     def listed(self) -> dict[str, Finding]:
-        """The findings that are shown, by what tells each from others, in their order; last those that are gone."""
+        """The shown findings by their identities, in their order; last the findings that are gone."""
         if self._listed[0] != self.revision or self.found is None:
             shown = {} if self.found is None else dict(zip(self.found.identities, self.found.findings, strict=True))
             self._listed = self.revision, shown | ({} if self.compared is None else gone(self.compared))
@@ -113,15 +113,15 @@ _NONE: Final = Table("findings", "What is wrong", COLUMNS, ())
 
 @dataclass(frozen=True, slots=True)
 class FindingsState(PanelState):
-    """What the panel shows."""
+    """The state of the panel."""
 
     latest: LatestFindings = field(default_factory=LatestFindings)
     revision: int = 0
-    """That of the latest findings, so that what was drawn of others is not taken for theirs."""
+    """The revision of the latest findings, so that no chart of other findings is shown."""
 
 
 class FindingsPanel(Panel[FindingsState]):
-    """One list of all findings; below it the one under the cursor."""
+    """One list of all findings; below it all about the finding under the cursor."""
 
     id = "findings"
     title = literal("Findings")
@@ -132,7 +132,7 @@ class FindingsPanel(Panel[FindingsState]):
     is_chart_below = True
 
     def tables(self, _report: Report, state: FindingsState) -> tuple[PanelTable, ...]:
-        """Return the one list."""
+        """Return the list of findings."""
         found, compared = state.latest.found, state.latest.compared
         if found is None:
             return (PanelTable("findings", literal("what is wrong"), lambda: _NONE, empty=_UNTOLD),)
@@ -153,7 +153,7 @@ class FindingsPanel(Panel[FindingsState]):
         return max(0, min(MOST_LINES, space.height - kept))
 
     def chart(self, _report: Report, state: FindingsState, size: Size) -> list[Line]:
-        """Return all about the finding under the cursor, or about the rules where there is none."""
+        """Return all about the finding under the cursor; without one, which rules were judged."""
         found = state.latest.found
         if found is None:
             return []
@@ -213,13 +213,13 @@ def _summary(found: Found, compared: FindingsComparison | None) -> str:
 
 
 def _name(state: FindingsState) -> str | None:
-    """Return what tells the finding under the cursor from others; None for none."""
+    """Return the identity of the finding under the cursor; None without one."""
     listed = state.latest.listed
     return state.subject if isinstance(state.subject, str) and state.subject in listed else next(iter(listed), None)
 
 
 def _since(compared: FindingsComparison | None, name: str) -> SafeText:
-    """Return what became of a finding since the earlier report; empty where nothing did."""
+    """Return the fate of a finding since the earlier report; empty for an unchanged one."""
     change = None if compared is None else compared.changes.get(name)
     if change is None or change.fate in (FindingFate.SAME, FindingFate.UNCLEAR):
         return SafeText("")
@@ -227,7 +227,7 @@ def _since(compared: FindingsComparison | None, name: str) -> SafeText:
 
 
 def _finding_lines(one: Finding, size: Size, since: SafeText) -> list[Line]:
-    """Return what, where, why it matters, what to do, the query and the line for redis-cli, as far as they fit."""
+    """Return title, place, reason, remedy, query and the line for redis-cli, as far as they fit."""
     width = size.width - 2
     head: Line = (
         Span(SafeText(one.severity.value), _ROLES[one.severity]),
@@ -256,7 +256,7 @@ def _finding_lines(one: Finding, size: Size, since: SafeText) -> list[Line]:
 
 
 def _verbatim(text: SafeText, width: int, role: Role) -> list[Line]:
-    """Return what can be typed, in two lines at most."""
+    """Return the query or command, in two lines at most."""
     return [(Span(line, role),) for line in wrap(text, max(1, width - LABEL_CELLS), 2)]
 
 

@@ -37,7 +37,7 @@ from rtui.tui.kit.panel_view import following
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, left, literal, type_role, width_of
 
 DEFAULT: Final = Consent(duration_s=60, sample_ratio=100)
-"""What is chosen at first."""
+"""The first choice."""
 
 
 class Choice(NamedTuple):
@@ -78,7 +78,7 @@ _KEPT: Final = literal(
 
 
 class HotSessionScreen(CardScreen[Consent | None]):
-    """Dismissed with what the user agreed to by pressing `y`, with None for anything else."""
+    """Dismissed with the consent that the user has given by pressing `y`; else with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,n", "dismiss", show=False),
@@ -101,7 +101,7 @@ class HotSessionScreen(CardScreen[Consent | None]):
         self.dismiss(self.consent)
 
     def lines(self, width: int) -> list[Line]:
-        """Return the text for what is chosen so far."""
+        """Return the text of the card with the present choices."""
         lines = [*prose(_ABOUT, width, Role.TEXT), ()]
         for text in (_COST, _KEPT):
             lines += [*prose(text, width, Role.MUTED), ()]
@@ -145,7 +145,7 @@ class HotKeys:
             await self._source.ask_hot()
 
     def start_session(self, consent: Consent) -> None:
-        """Start a session that the user agreed to, and read what it finds."""
+        """Start a session with the user's consent, and read its figures."""
         name = "hot-key session"
         self._screen.run_worker(self._start(consent), group=name, exit_on_error=False, description=name)
 
@@ -185,7 +185,7 @@ TITLE_LIMIT: Final = 24
 
 COLUMN_CELLS: Final = 54
 BETWEEN_CELLS: Final = 4
-"""Sections stand beside each other where each gets at least this width, with so many blank cells between two."""
+"""The least width of sections beside each other, and the blank cells between two."""
 
 MISSING_LINES: Final = 4
 """Lines at most of the reasons why a better source is missing."""
@@ -242,7 +242,7 @@ def value_text(hot: HotKey, unit: str) -> SafeText:
 
 @dataclass(frozen=True, slots=True)
 class HotKeysState(PanelState):
-    """What the panel shows."""
+    """The state of the panel."""
 
     since_s: float = 0.0
     """Seconds since the figures were read from the server."""
@@ -308,17 +308,17 @@ class HotKeysPanel(Panel[HotKeysState]):
         return inset(lines, size)
 
     def aged(self, state: HotKeysState, seconds: float) -> HotKeysState:
-        """Return the state so many seconds after the server was asked for its hot keys."""
+        """Return the state `seconds` after the server was asked for its hot keys."""
         return replace(state, since_s=seconds)
 
 
 def _hot_table(report: Report, at: int) -> Table:
-    """Return one of the lists, without its note, which repeats what the chart says."""
+    """Return a list without its note, which repeats the chart."""
     return replace(hot_keys(report)[at], note="")
 
 
 def _source_lines(hot: HotReport, width: int, since_s: float) -> list[Line]:
-    """Return the name of the source, how old its figures are, and what they measure."""
+    """Return the name of the source, the age of its figures, and their meaning."""
     if hot.source is HotSource.NONE:
         spans = [Span(_SOURCES[hot.source], Role.WARN)]
     else:

@@ -50,7 +50,7 @@ BORDERS: Final = (0.01, 0.10, 0.50, 0.90)
 """Shares from which on a block has the second, third, fourth and fifth of the heat colours."""
 
 LEVELS: Final[tuple[LiteralString, ...]] = (" <1% ", " 1% ", " 10% ", " 50% ", " 90% ")
-"""What stands in the legend on each of these colours."""
+"""The text of the legend on each of these colours."""
 
 LEGENDS: Final = {
     "no_ttl_share": literal("keys without TTL"),
@@ -64,7 +64,7 @@ NAME_CELLS: Final = 16
 
 
 class Colouring(Enum):
-    """What the colours stand for; the value is the fact that has to be known, as reports name it."""
+    """The meaning of the colours; the value is the column of the report that they need."""
 
     NO_TTL = "ttl"
     IDLE = "idle"
@@ -72,7 +72,7 @@ class Colouring(Enum):
 
 
 class Look(NamedTuple):
-    """How a block is painted, and what that means for this namespace: `58% no TTL`."""
+    """The colour of a block and its meaning: `58% no TTL`."""
 
     role: Role
     meaning: SafeText
@@ -83,7 +83,7 @@ NO_COLOUR: Final = Look(Role.FILL, SafeText(""))
 
 
 def look_of(report: Report, colouring: Colouring) -> Callable[[Stats], Look]:
-    """Return what gives each namespace of a report its look."""
+    """Return the function that gives each namespace of a report its look."""
     if colouring is Colouring.TYPE:
         return _by_type
     column, words = _column(report, colouring)
@@ -100,7 +100,7 @@ def look_of(report: Report, colouring: Colouring) -> Callable[[Stats], Look]:
 
 
 def _column(report: Report, colouring: Colouring) -> tuple[str, LiteralString]:
-    """Return which share the colours show, and what the keys in it are."""
+    """Return the column of the share that the colours show, and a word for its keys."""
     if colouring is Colouring.NO_TTL:
         return "no_ttl_share", "no TTL"
     top = report.summary.root.stats
@@ -130,7 +130,7 @@ def _share_text(share: Figure) -> SafeText:
 
 
 def legend(report: Report, colouring: Colouring, width: int) -> Line:
-    """Return what the colours mean, in at most `width` cells."""
+    """Return the legend of the colours, in at most `width` cells."""
     if colouring is Colouring.TYPE:
         return _type_legend(report, width)
     top = report.summary.root.stats
@@ -191,12 +191,12 @@ LABEL_LIMIT: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class MemoryState(PanelState):
-    """What the user has chosen in the panel."""
+    """The user's choices in the panel."""
 
     path: Path = ()
     """The namespace that is zoomed into."""
     colouring: Colouring = Colouring.NO_TTL
-    """What the colours stand for."""
+    """The meaning of the colours."""
 
 
 def _next_colouring(_report: Report, state: MemoryState, _size: Size) -> MemoryState:
@@ -204,7 +204,7 @@ def _next_colouring(_report: Report, state: MemoryState, _size: Size) -> MemoryS
 
 
 class MemoryPanel(Panel[MemoryState]):
-    """The icicle, and a table of the namespaces below the one that is zoomed into."""
+    """The icicle, and a table of the namespaces below the zoomed one."""
 
     id = "memory"
     title = literal("Memory")
@@ -220,7 +220,7 @@ class MemoryPanel(Panel[MemoryState]):
     )  # fmt: skip
 
     def tables(self, report: Report, state: MemoryState) -> tuple[PanelTable, ...]:
-        """Return the table of the namespaces directly below the one that is zoomed into."""
+        """Return the table of the namespaces directly below the zoomed one."""
         nodes = zoomed_nodes(report, state)
         path = path_of(nodes)
         name = display(label(nodes), limit=60) if path else literal("all keys")
@@ -254,7 +254,7 @@ class MemoryPanel(Panel[MemoryState]):
         return state
 
     def clicked(self, report: Report, state: MemoryState, size: Size, x: int, y: int) -> MemoryState | None:
-        """Zoom into the namespace at a cell of the icicle; out of it when it is the one that is zoomed into."""
+        """Zoom into the namespace at a cell of the icicle; out of the zoomed one."""
         area = icicle_area(size)
         rows = icicle_rows(zoomed_nodes(report, state), area.width, area.height, weight_of(report))
         block = block_at(rows, area.height, x, y)
@@ -267,7 +267,7 @@ class MemoryPanel(Panel[MemoryState]):
         return _zoomed_to(report, state, state.subject) if isinstance(state.subject, tuple) else None
 
     def zoomed_out(self, report: Report, state: MemoryState) -> MemoryState | None:
-        """Zoom out of the namespace that is zoomed into, past those that are the only child of their parent."""
+        """Zoom out of a namespace, past only children."""
         nodes = zoomed_nodes(report, state)
         path = path_of(nodes)
         if not path:
@@ -279,12 +279,12 @@ class MemoryPanel(Panel[MemoryState]):
 
 
 def icicle_area(size: Size) -> Size:
-    """Return what a chart of this size leaves to the blocks."""
+    """Return the size of the blocks in a chart."""
     return Size(size.width, size.height - 1) if size.height >= MIN_LINES else size
 
 
 def zoomed_nodes(report: Report, state: MemoryState) -> tuple[Node, ...]:
-    """Return the nodes down to the one that is zoomed into; the root alone when the report does not have that one."""
+    """Return the nodes down to the zoomed namespace; the root alone if the report lacks it."""
     return find(report.summary.root, state.path) or (report.summary.root,)
 
 
@@ -325,7 +325,7 @@ class Block:
         return path_of(self.nodes)
 
     def contains(self, path: Path) -> bool:
-        """Whether a namespace is one of those that share the block."""
+        """Whether a namespace shares the block."""
         innermost = self.path
         return len(innermost) - self.levels < len(path) <= len(innermost) and innermost[: len(path)] == path
 
@@ -409,7 +409,7 @@ def icicle_lines(
 
 
 def block_texts(block: Block, cells: int, height: int, figure: SafeText, meaning: SafeText) -> list[SafeText]:
-    """Return what stands in the lines of a block, each exactly `cells` wide; nothing where it is too narrow."""
+    """Return the texts of a block's lines, each exactly `cells` wide; nothing in a narrow block."""
     texts = [SafeText(" " * cells)] * height
     if cells < MIN_LABEL_CELLS:
         return texts

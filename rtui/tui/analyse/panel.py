@@ -1,4 +1,4 @@
-"""What a panel of the Analyse screen is: tables, maybe a chart over them, and commands that change what they show.
+"""A panel of the Analyse screen: tables, maybe a chart over them, and commands that change both.
 
 A panel is a module with a subclass of `Panel` and, where users can choose something in it, one of `PanelState`;
 `PANELS` in `commands.py` lists one instance of each. Panels hold no state: all they show follows from the report, the
@@ -49,18 +49,18 @@ NOTHING_TO_LIST: Final = literal("Nothing to list")
 
 
 def unfound(report: Report, text: LiteralString) -> SafeText:
-    """Return a sentence about what was not found, which says so where not all keys were seen; no full stop."""
+    """Return a sentence that nothing was found, so far if not all keys were seen; no full stop."""
     return SafeText(f"{text}{so_far(report.head.coverage)}")
 
 
 @dataclass(frozen=True, slots=True)
 class PanelState:
-    """What the user has chosen in a panel; panels with more choices subclass it."""
+    """The user's choices in a panel; panels with more choices subclass it."""
 
     table_id: str = ""
-    """The chosen table; the panel's first one where there is none of this id."""
+    """The id of the chosen table; an unknown id means the panel's first table."""
     subject: Subject = None
-    """What the row under the cursor is about."""
+    """The subject of the row under the cursor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class PanelTable:
     needs: tuple[str, ...] = ()
     """Columns of the inspection (`memory`, `ttl` …) without which the table has no rows."""
     top: SafeText = NO_TEXT
-    """For a list of the first N only: what they are, such as `largest`; empty for a complete list."""
+    """The order of a list of the first N only, such as `largest`; empty for a complete list."""
     is_comparison: bool = False
     """Whether it lists differences to the earlier report itself, so that its figures are not compared once more."""
     empty: SafeText = NOTHING_TO_LIST
@@ -127,7 +127,7 @@ class Panel(Generic[S]):
     max_lines: ClassVar[int | None] = None
     """Lines of the chart at most, None for as many as leave the table enough."""
     lists_differences: ClassVar[bool] = False
-    """Whether, while two reports are compared, what differs between them is one of the tables."""
+    """Whether the differences of two compared reports are one of the tables."""
     is_chart_below: ClassVar[bool] = False
     """Whether the chart stands below the table: it says more about the row under the cursor."""
     keeps_height: ClassVar[bool] = False
@@ -147,11 +147,11 @@ class Panel(Generic[S]):
         return []
 
     def charted(self, _report: Report, state: S) -> S:
-        """Return the state without what the chart does not show; by default, without the row under the cursor."""
+        """Return the state without choices that the chart does not show; by default without the cursor's row."""
         return replace(state, subject=None)
 
     def aged(self, state: S, _seconds: float) -> S:
-        """Return the state for drawing a chart whose figures were read so many seconds ago."""
+        """Return the state for drawing a chart whose figures were read `seconds` ago."""
         return state
 
     def zoomed_in(self, _report: Report, _state: S) -> S | None:
@@ -178,7 +178,7 @@ class Panel(Generic[S]):
         return None
 
     def copies(self, _state: S) -> Sequence[Copy]:
-        """Return what can be copied of the row under the cursor; nothing where that follows from the row."""
+        """Return the panel's own copies of the row under the cursor, beside its name and the row."""
         return ()
 
 
@@ -190,7 +190,7 @@ class Charts:
         self._lines: dict[tuple[str, PanelState, Size], list[Line]] = {}
 
     def drawn(self, panel: Panel[S], report: Report, state: S, size: Size) -> list[Line]:
-        """Return the chart of a panel, drawn if it was not for this report, size, and what it shows of the state."""
+        """Return the chart of a panel, drawn once for a report, a size and the part of the state that it shows."""
         if report is not self._report:
             self._report, self._lines = report, {}
         shown = panel.charted(report, state)
@@ -217,7 +217,7 @@ class ReportStates(PanelStates):
     by_panel: dict[str, PanelState] = field(default_factory=dict)
     """By the ids of panels; a panel that has none is in its initial state."""
     orders: dict[str, str] = field(default_factory=dict)
-    """What tables are sorted by when they are first shown, by panel and kind of table: `-keys` is the reverse."""
+    """The first order of tables, by panel and kind of table: `-keys` is the reverse."""
     tables: dict[str, Table] = field(default_factory=dict)
     """Tables of the last report, by panel and table."""
     report: Report | None = None
@@ -230,13 +230,13 @@ class ReportStates(PanelStates):
     charts: Charts = field(default_factory=Charts)
 
     def put(self, panel_id: str, state: PanelState | None) -> None:
-        """Choose a panel, in this state unless that is None."""
+        """Choose a panel, and its state unless that is None."""
         self.panel_id = panel_id
         if state is not None:
             self.by_panel[panel_id] = state
 
     def listed(self, panel: Panel[S], report: Report, state: S) -> Sequence[PanelTable]:
-        """Return the tables of a panel to choose from; while two reports are compared, with what differs."""
+        """Return the tables of a panel; while two reports are compared, with their differences."""
         tables, before = panel.tables(report, state), self.baseline
         if before is None or not panel.lists_differences:
             return tables

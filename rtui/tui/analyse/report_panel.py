@@ -167,12 +167,12 @@ class ReportPanel(PanelView):
 
     @property
     def order_name(self) -> str:
-        """What the order of the table is remembered by: `memory.namespaces` at every level of the namespaces."""
+        """The name of the table in the settings: `memory.namespaces` at every level of the namespaces."""
         return f"{self.panel.id}.{self.list_id.partition(' ')[0]}"
 
     @property
     def order(self) -> str | None:
-        """What the user sorts the table by, such as `-keys` in reverse; None for the order in which it comes."""
+        """The user's order of the table, such as `-keys` in reverse; None for the order in which it comes."""
         state = self.table.rows.state
         return f"{'-' if state.is_reversed else ''}{state.sort or ''}" or None
 
@@ -202,7 +202,7 @@ class ReportPanel(PanelView):
             self.post_message(self.Changed())
 
     def compare(self, baseline: Report | None) -> None:
-        """Show in every table what has changed since an earlier report, or no more."""
+        """Show in every table the changes since an earlier report, or no more."""
         self.states.compare(baseline)
         self._show_changed()
 
@@ -212,7 +212,7 @@ class ReportPanel(PanelView):
         super().show_lines(make)
 
     def show_again(self, panel_id: str) -> None:
-        """Make what a panel shows anew, since something else than the report has changed."""
+        """Make the tables of a panel anew after a change outside the report."""
         self.states.forget(panel_id)
         if self.panel.id == panel_id:
             self._show_changed()
@@ -248,7 +248,7 @@ class ReportPanel(PanelView):
 
     @property
     def conditions(self) -> Conditions:
-        """What holds at the moment, of what commands may need, and the ids of the panel's commands that apply."""
+        """The conditions of commands that hold now, and the ids of the panel's commands that apply."""
         report, panel, state = self.report, self.panel, self.state
         if report is None:
             return frozenset()
@@ -303,7 +303,7 @@ class ReportPanel(PanelView):
 
     @on(events.Click, "#chart")
     def _chart_clicked(self, event: events.Click) -> None:
-        """Change what the panel shows, or else show the keys behind what was clicked."""
+        """Change the state of the panel, or else show the keys behind the clicked cell."""
         report, at = self.report, (self.chart.size, event.x, event.y)
         if report is not None and not self.set_state(self.panel.clicked(report, self.state, *at)):
             found = self.panel.behind(report, self.state, *at)

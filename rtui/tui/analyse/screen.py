@@ -1,4 +1,4 @@
-"""The Analyse screen: what the keyspace holds, in panels that fill while the analysis reads every key."""
+"""The Analyse screen: the report of the keyspace in panels that fill while the analysis reads every key."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         registry: Registry | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`states` are those of the panels when the screen was left; `label` replaces the server's.
+        """`states` are the panels' when the screen was left; `label` replaces the server's.
 
         `registry` is what is written about the keys, with severities of rules; `clock` gives seconds since the epoch.
         """
@@ -115,7 +115,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         super().show_again()
 
     def show_changes(self) -> None:
-        """Show what has changed since the last call, and schedule the next one."""
+        """Show the changes since the last call, and schedule the next one."""
         status, before = self.source.status, self._seen
         self._seen = self.source.revision
         now = self.source.report, status.is_under_way
@@ -132,7 +132,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
             self.flush_after(FLUSH_S if status.is_under_way or before != self._seen else REST_S)
 
     def _show_panel(self) -> None:
-        """Show the chosen panel, or what stands in its place."""
+        """Show the chosen panel, or the lines in its place."""
         status, report = self.source.status, self.source.report
         self._shown = report, status.is_under_way
         if report is not None and report.head.coverage.keys:
@@ -178,7 +178,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
 
     @property
     def conditions(self) -> Conditions:
-        """What holds at the moment, of what commands may need."""
+        """The conditions of commands that hold now."""
         status = self.source.status
         is_running, is_paused = status.is_under_way, status.progress.state is ScanState.PAUSED
         is_ready = status.is_live and not is_running
@@ -193,7 +193,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         return frozenset(condition for condition, holds in holding.items() if holds) | self.view.conditions
 
     def show_soon(self) -> None:
-        """Show what a command has changed."""
+        """Show the effect of a command."""
         self.show_bars()
         self.flush_after(AT_ONCE_S)
 
@@ -206,7 +206,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
 
     @property
     def place(self) -> PanelPlace:
-        """The panel and what is chosen in it."""
+        """The panel and its state."""
         return PanelPlace(self.view.panel.id, self.view.state)
 
     def show_place(self, place: PanelPlace) -> None:
@@ -218,7 +218,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
 
     @on(TableBody.Opened)
     def _open_row(self) -> None:
-        """Zoom into a namespace, go to a key, or begin an analysis where there is none yet."""
+        """Zoom into a namespace, go to a key, or begin the first analysis."""
         if self.report is None:
             if self.source.report is None:
                 self.action_begin()
@@ -259,7 +259,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
 
     @property
     def copies(self) -> Sequence[Copy]:
-        """What the panel says of the row, then its name and the row."""
+        """The panel's copies of the row, then its name and the row."""
         return [*self.view.panel.copies(self.view.state), *super().copies]
 
     @property
@@ -313,7 +313,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
             self.app.push_screen(ChoiceScreen(title, screen_lines.KEEP_OR_REPLACE), chosen)
 
     def action_columns(self) -> None:
-        """Choose what the next analysis asks of which keys."""
+        """Choose the columns of the next analysis."""
         if Condition.READY in self.conditions:
             choices = screen_lines.column_choices(self.source.given_columns)
 
@@ -327,7 +327,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
             self.app.push_screen(ChoiceScreen(literal("What to ask"), [text for _, text in choices]), chosen)
 
     def action_watch(self) -> None:
-        """Ask the same again and again, and show what has changed each time; or end that."""
+        """Repeat the analysis and show the changes each time, or end that."""
         self.comparison.toggle_watch()
         self.show_soon()
 

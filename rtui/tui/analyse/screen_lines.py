@@ -1,4 +1,4 @@
-"""The lines around the panels of the Analyse screen: title, status, tabs, hints, what is shown without a report.
+"""The lines around the panels of the Analyse screen: title, status, tabs, hints, the lines without a report.
 
 And around a table: the titles, the note, why it is empty, what a row is and copies.
 """
@@ -88,7 +88,7 @@ _LARGEST_ONLY: Final = literal("Only the largest keys have their lengths read, a
 
 
 def column_choices(given: Columns | None) -> list[tuple[Columns | None, SafeText]]:
-    """Return what may be asked, in words, that of the command line first."""
+    """Return the choices of columns in words, the command line's first."""
     choices: dict[Columns | None, SafeText] = {}
     if given not in (None, ALL_COLUMNS):
         choices[given] = SafeText(f"As --columns says: {given}")
@@ -100,7 +100,7 @@ def column_choices(given: Columns | None) -> list[tuple[Columns | None, SafeText
 
 
 def _intro(columns: Columns | None, *, has_lengths: bool) -> SafeText:
-    """Return what an analysis reads of which keys, in sentences."""
+    """Return the facts that an analysis reads, in sentences."""
     if columns is None:
         some = "last use and length" if has_lengths else "last use"
         what = (
@@ -250,7 +250,7 @@ def _notes(status: AnalysisStatus, report: Report | None) -> list[Piece]:
 
 
 def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
-    """Return what is shown in place of the panel before there is a report."""
+    """Return the lines in place of the panel before there is a report."""
     state, reason = status.progress.state, status.progress.reason
     if state is ScanState.FAILED:
         why = reason or literal("The server did not say why.")
@@ -273,7 +273,7 @@ def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
 
 
 def empty_lines(report: Report, width: int) -> list[Line]:
-    """Return what is shown in place of the panel where no key was seen: there are none, or the analysis ended early."""
+    """Return the lines in place of the panel without a key: there are none, or the analysis ended early."""
     scope, coverage = report.head.scope, report.head.coverage
     if coverage.kind is CoverageKind.PARTIAL:
         why = display_text(coverage.reason) if coverage.reason else literal("Nobody knows why.")
@@ -287,12 +287,12 @@ def empty_lines(report: Report, width: int) -> list[Line]:
 
 
 def among(table: PanelTable, rows: TableRows) -> SafeText:
-    """Return what is filtered, such as ` among the 100 largest`; empty for a complete list."""
+    """Return the scope of the filter, such as ` among the 100 largest`; empty for a complete list."""
     return SafeText(f" among the {len(rows.table.rows)} {table.top}" if table.top else "")
 
 
 def empty_table_lines(report: Report, table: PanelTable, rows: TableRows, width: int) -> list[Line]:
-    """Return why a table has no rows: the filter, columns that are missing, or what that means."""
+    """Return why a table has no rows: the filter, missing columns, or the table's own reason."""
     if rows.state.filter_text:
         return nothing_left_lines(rows, among(table, rows), width)
     reasons: list[Line] = []
@@ -319,4 +319,4 @@ def key_of(subject: Subject) -> bytes | None:
 
 GOES_ON: Final = literal("The analysis goes on; a shows it.")
 STAYS_PAUSED: Final = literal("The analysis stays paused; a shows it, p there goes on.")
-"""What is said when the user leaves an analysis that is under way."""
+"""The notice to a user who leaves an analysis under way."""

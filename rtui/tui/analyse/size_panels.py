@@ -67,7 +67,7 @@ class TypesPanel(Panel[PanelState]):
     help = "Show how much there is of each type, how long and in which encodings."
 
     def tables(self, report: Report, _state: PanelState) -> tuple[PanelTable, ...]:
-        """Return the tables; those of figures that the report does not have are left out."""
+        """Return the tables whose figures the report has."""
         stats = report.summary.root.stats
         tables = [
             PanelTable("types", literal("types"), partial(types, report), order=Order("keys")),
@@ -120,7 +120,7 @@ class TypesPanel(Panel[PanelState]):
 
 
 def _type_lines(report: Report, width: int) -> list[Line]:
-    """Return the keys, bytes and lengths of each type; bars show bytes, or keys where those are unknown."""
+    """Return the keys, bytes and lengths of each type; bars show bytes, else keys."""
     coverage, types = report.head.coverage.kind, report.summary.types
     has_memory = any(one.stats.memory_bytes is not None for one in types)
     memory = report.head.columns.get("memory")
@@ -228,7 +228,7 @@ TYPE_LIMIT: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class BigKeysState(PanelState):
-    """What the user has chosen in the panel."""
+    """The user's choices in the panel."""
 
     by_length: bool = False
     preset: str | None = None

@@ -36,7 +36,7 @@ STEPS: Final = (0.5, 0.8, 1.25, 2.0)
 
 CHANCE_DEVIATIONS: Final = 3.0
 CHANCE_KEYS: Final = 2
-"""Chance explains so many standard deviations and, where few keys are expected, so many keys more."""
+"""Chance explains this number of standard deviations and, where few keys are expected, this number of keys more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class SlotMap:
         return range(first, first + self.slots_per_cell)
 
     def moved(self, slot: int, rows: int, columns: int) -> int:
-        """Return the first slot of the cell so many rows and columns away, or of the nearest cell of the map."""
+        """Return the first slot of the cell at this distance, or of the nearest cell of the map."""
         row, column = self.place(slot)
         row = max(0, min(self.rows - 1, row + rows))
         at = max(0, min(self.columns * self.rows - 1, row * self.columns + column + columns))
@@ -102,7 +102,7 @@ class SlotMap:
 
 
 def fitting_map(width: int, height: int) -> SlotMap:
-    """Return the largest map within so many cells and lines, at least 16 by 2."""
+    """Return the largest map in this space, at least 16 by 2 cells."""
     columns, rows = 16, 2
     while columns * 2 <= min(MAX_COLUMNS, width):
         columns *= 2
@@ -136,7 +136,7 @@ def shade_of(load: float, even: float, *, is_count: bool) -> Shade:
 
 
 def legend(shades: Sequence[Shade] = SHADES) -> Line:
-    """Return what the shades mean."""
+    """Return the legend of the shades."""
     spans = [gap(GUTTER_CELLS)]
     for shade in shades:
         spans += (shade.span, gap(1), Span(literal(shade.meaning), Role.MUTED), gap(2))
@@ -196,7 +196,7 @@ UNSERVED: Final = Shade("×", "x", Role.BAD, "nobody's")
 
 
 SHORT_MEANINGS: Final[tuple[LiteralString, ...]] = ("<0.5×", "<0.8×", "mean", ">1.25×", "2×+")
-"""What the shades mean, where there is less room."""
+"""The legend of the shades where room is short."""
 
 
 class SlotOwners:
@@ -221,7 +221,7 @@ class SlotOwners:
         return ROLES[at % len(ROLES)]
 
     def drawn(self, cell: range, shade: Shade | None) -> Span:
-        """Return a cell of the map: in the colour of its first slot's node, or what is wrong with one of its slots."""
+        """Return a cell of the map: in the colour of its first slot's node, or a sign for a slot in trouble."""
         owners = self._owners[cell.start : cell.stop]
         if None in owners:
             return UNSERVED.span
@@ -230,7 +230,7 @@ class SlotOwners:
         return NOT_OWNED if shade is None or owners[0] is None else Span(shade.span.text, self.role(owners[0]))
 
     def legend(self) -> tuple[Shade, ...]:
-        """Return what the characters of the map mean, in the colours of nodes, shorter beside what is wrong."""
+        """Return the legend of the map's characters in the colours of nodes, shorter beside slots in trouble."""
         wrong = [*([MOVING] if self._moving else []), *([UNSERVED] if None in self._owners else [])]
         meanings = SHORT_MEANINGS if wrong else [one.meaning for one in SHADES]
         pairs = zip(SHADES, meanings, strict=True)

@@ -1,4 +1,4 @@
-"""The Slots panel: a map of the slots, what its cursor is on, how even the spread is, and the nodes of a cluster.
+"""The Slots panel: a map of the slots, the cell under its cursor, the evenness of the spread, the nodes of a cluster.
 
 The nodes are those that there are, or where there is one server those that a cluster would have.
 """
@@ -53,10 +53,10 @@ CLUSTER_SIZES: Final = (3, 6, 12, 24)
 
 SIDE_CELLS: Final = 36
 BETWEEN_CELLS: Final = 3
-"""The texts beside the map need at least this width, and so many blank cells before them."""
+"""The least width of the texts beside the map, and the blank cells before them."""
 
 ENOUGH_COLUMNS: Final = 64
-"""A map of so many columns gets no wider before the texts have room beside it."""
+"""The columns of a map before the texts have room beside it."""
 
 TAG_CELLS: Final = 24
 """Longer hash tags are cut in the middle."""
@@ -87,7 +87,7 @@ AROUND_LINES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class SlotsState(PanelState):
-    """What the user has chosen in the panel."""
+    """The user's choices in the panel."""
 
     by_bytes: bool = False
     """Whether the map shows bytes instead of keys."""
@@ -189,7 +189,7 @@ class SlotsPanel(Panel[SlotsState]):
 
 
 def cursor_slot(report: Report, state: SlotsState) -> int:
-    """Return a slot of the cell under the cursor: the pinned one, that of the row of the table, or the first one."""
+    """Return a slot of the cell under the cursor: the pinned slot, the table row's, or the first slot."""
     if state.pinned is not None and state.pinned[0] == state.subject:
         return state.pinned[1]
     owned = report.summary.slots.owned
@@ -232,7 +232,7 @@ def map_for(size: Size) -> SlotMap:
 
 
 class SlotTexts:
-    """The texts around a map: what it shows, what is under its cursor, how even the spread is."""
+    """The texts around a map: its measure, the cell under its cursor, the evenness of the spread."""
 
     def __init__(self, report: Report, slot_map: SlotMap, state: SlotsState) -> None:
         self.loads = loads_of(report, by_bytes=state.by_bytes)
@@ -246,7 +246,7 @@ class SlotTexts:
         self._cell_text = SafeText(f"slot {cell[0]:,}" if len(cell) == 1 else f"slots {cell[0]:,}–{cell[-1]:,}")
 
     def headline(self, width: int) -> Line:
-        """Return what the map shows, in total, and what is wrong with slots."""
+        """Return the total of the map, and the slots in trouble."""
         of_sample = " of the sample" if self.loads.coverage is CoverageKind.ESTIMATE else ""
         per_cell = self._map.slots_per_cell
         total = Span(SafeText(f"{self.loads.text(sum(self.loads.values))}{of_sample}"), Role.STRONG)
@@ -265,7 +265,7 @@ class SlotTexts:
         return gap(GUTTER_CELLS + self._map.place(self.cursor)[1]), Span(literal("▲"), Role.ACCENT)
 
     def cursor_line(self, width: int) -> Line:
-        """Return what is under the cursor in one line that points at it."""
+        """Return the cell under the cursor in one line that points at it."""
         load, ratio = self._load_of_cell(self.loads)
         parts = [self._cell_text]
         parts += [NOT_LISTED] if ratio is None else [self.loads.text(load), SafeText(f"{ratio} the mean")]
@@ -282,7 +282,7 @@ class SlotTexts:
         return gap(at - 1 - line_width(text)), *text, gap(1), mark
 
     def cell_lines(self) -> list[Line]:
-        """Return what is under the cursor: the slots, their node, their keys and bytes, their heaviest hash tags."""
+        """Return the cell under the cursor: its slots, their node, keys, bytes and heaviest hash tags."""
         lines: list[Line] = [(Span(self._cell_text, Role.ACCENT),)]
         if self.owners is not None:
             lines += [(self.owners.name(self.cursor, self._cell),), *self.owners.notes(self._cell)]
@@ -308,7 +308,7 @@ class SlotTexts:
         return lines
 
     def summary(self, width: int, lines_left: int) -> list[Line]:
-        """Return how even the spread is, and where there is room what each node holds."""
+        """Return the evenness of the spread, and where there is room the load of each node."""
         lines = paragraph(skew_text(self._report), width, Role.TEXT)
         if self.owners is not None:
             lines_of_nodes = self.owners.count + 1
@@ -325,7 +325,7 @@ class SlotTexts:
         return [*lines, *(cluster if lines_of_nodes <= lines_left else ())]
 
     def _simulated(self, width: int) -> list[Line]:
-        """Return what each primary of a cluster would hold, under a line with the other sizes of cluster."""
+        """Return the load of each primary of a simulated cluster, under a line with the other sizes."""
         loads, nodes = self.loads, self._state.nodes
         found, total = node_loads(loads.values, nodes), sum(loads.values)
         mean = total / nodes
@@ -345,7 +345,7 @@ class SlotTexts:
         return [(), tuple(head), *bar_lines(bars, width)]
 
     def _load_of_cell(self, loads: Loads) -> tuple[int, SafeText | None]:
-        """Return what the cell holds, and its ratio to an even spread: estimated where it is of a sample's keys.
+        """Return the cell's keys or bytes and their ratio to an even spread; estimated from a sample.
 
         The ratio is None for a cell none of whose slots has been listed.
         """

@@ -1,1 +1,1 @@
-"""Found keys: the list of what a query finds, while it is searched and afterwards."""
+"""Found keys: the list of the keys that a query finds, during the search and afterwards."""

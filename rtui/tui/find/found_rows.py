@@ -38,7 +38,7 @@ class FoundColumn:
 
     column: Column
     fact: Fact | None
-    """What it shows; None for the slot, which follows from the name."""
+    """Its fact; None for the slot, which follows from the name."""
     is_descending: bool = False
     """Whether the largest come first when it is sorted by."""
 
@@ -63,17 +63,17 @@ BY_BYTES: Final = "key-bytes"
 """The order of keys by the bytes of their names."""
 
 SORTS: Final = {**COLUMNS, BY_BYTES: FoundColumn(Column("key", "key as bytes", Unit.NAME), Fact.NAME)}
-"""What rows can be sorted by: columns, and the bytes of names."""
+"""The orders of rows: by a column, or by the bytes of names."""
 
 SORTED_AT_ONCE: Final = 500
-"""So many rows are sorted by one call, during which no other thread runs: less than a millisecond."""
+"""Rows sorted by one call, during which no other thread runs: less than a millisecond."""
 
 USUAL: Final = ("key", "type", "ttl", "size")
-"""Columns that are shown unless others were chosen, besides those of the terms."""
+"""The usual columns, besides those of the terms."""
 
 
 def columns_for(query: Query, chosen: Sequence[str] = USUAL) -> tuple[str, ...]:
-    """Return the columns to begin with: those that were chosen, and those that the terms are about."""
+    """Return the first columns: the chosen ones, and the facts of the terms."""
     names = {term.name for term in query.terms}
     facts = {*query.facts}
     return tuple(
@@ -90,7 +90,7 @@ def facts_of(columns: Sequence[str]) -> tuple[Fact, ...]:
 
 
 def cell(name: str, record: KeyRecord, now_s: float) -> Cell:
-    """Return what a column shows of a key; a time to live as it is now."""
+    """Return the cell of a key in a column; a time to live as of now."""
     fact = COLUMNS[name].fact
     if fact is None:
         return key_slot(record.key)
@@ -106,7 +106,7 @@ def cell(name: str, record: KeyRecord, now_s: float) -> Cell:
 
 
 def sort_key(name: str, *, is_descending: bool) -> Callable[[KeyRecord], Any]:
-    """Return what orders keys; those of which the fact is not known come last."""
+    """Return the sort key of a column; keys without the fact come last."""
     fact = SORTS[name].fact
     if name == BY_BYTES:
         return attrgetter("key")
@@ -138,7 +138,7 @@ class FoundRows:
     search: Search
     columns: tuple[str, ...]
     sort: str | None = None
-    """What the user sorts by, of SORTS; None for the order in which keys were found."""
+    """The user's order, of SORTS; None for the order in which keys were found."""
     is_reversed: bool = False
     """Whether the other way than usual for the column."""
     cursor_line: int = 0
@@ -147,7 +147,7 @@ class FoundRows:
     """Why it may find other keys than were counted where it comes from; safe text without a full stop."""
     _kept: Sequence[KeyRecord] = ()
     _lines: list[int] = field(default_factory=list)
-    """For each of the first lines the place of its key among those found; later lines are in the order found."""
+    """For each of the first lines the index of its key among the found keys; later lines are in the order found."""
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -158,14 +158,14 @@ class FoundRows:
         return self.sort is None or len(self._lines) >= len(self._kept)
 
     def follow(self) -> None:
-        """Take what has been found since."""
+        """Take the keys found since the last call."""
         before, self._kept = self._kept, self.search.kept
         is_other = before is not self._kept and self.search.order is not None
         if is_other or len(self._lines) > len(self._kept):
             self._lines = []
 
     def record(self, line: int) -> KeyRecord:
-        """Return the key on a line; IndexError where there is none."""
+        """Return the key on a line; raises IndexError."""
         return self._kept[self._lines[line] if line < len(self._lines) else line]
 
     def shown(self) -> list[KeyRecord]:
@@ -236,7 +236,7 @@ def _count_line(rows: FoundRows) -> Line:
 
 
 def _age_spans(as_of_s: float | None, now_s: float) -> Line:
-    """Return how old what is searched is: `as of 14:02 UTC, 3m ago`."""
+    """Return the age of the searched rows: `as of 14:02 UTC, 3m ago`."""
     if as_of_s is None:
         return ()
     moment, age = humanize.moment(as_of_s), ago(now_s - as_of_s)
@@ -246,7 +246,7 @@ def _age_spans(as_of_s: float | None, now_s: float) -> Line:
 
 
 def status_line(search: Search, now_s: float, width: int, *, shows_cost: bool) -> Line:
-    """Return how the search is doing and what it costs, in exactly `width` cells; `now_s` is the event loop's time."""
+    """Return progress and cost of the search, in exactly `width` cells; `now_s` is the event loop's time."""
     progress, cost = search.progress, search.cost
     word, role = STATES[progress.state]
     if search.stage is Stage.ASKING:
@@ -273,7 +273,7 @@ def status_line(search: Search, now_s: float, width: int, *, shows_cost: bool) -
 
 
 def note_lines(rows: FoundRows, width: int, most: int) -> list[Line]:
-    """Return what a reader of the list has to know, in at most so many lines."""
+    """Return the notes below the list, in at most `most` lines."""
     search = rows.search
     sentences = [hint.sentence for hint in search.query.hints if search.kept]
     if rows.note:
@@ -293,7 +293,7 @@ def note_lines(rows: FoundRows, width: int, most: int) -> list[Line]:
 
 
 def in_place_lines(search: Search, width: int) -> list[Line]:
-    """Return what stands in place of rows while there are none."""
+    """Return the lines in place of an empty list."""
     if search.failure is not None:
         return _failure_lines(search, width)
     if search.stage is Stage.ASKING:
@@ -324,7 +324,7 @@ def in_place_lines(search: Search, width: int) -> list[Line]:
 
 
 def _meant_lines(problems: Sequence[Problem], width: int) -> list[Line]:
-    """Return what is probably meant by words that are searched for, below an empty line."""
+    """Return the probable meaning of searched words, below an empty line."""
     lines = [line for one in problems for line in prose(one.sentence, width, Role.WARN)]
     return [(), *lines] if lines else []
 
@@ -340,10 +340,10 @@ def _failure_lines(search: Search, width: int) -> list[Line]:
 
 
 def sort_names(columns: Sequence[str]) -> list[str | None]:
-    """Return what rows can be sorted by, one after the other; None is the order in which they were found."""
+    """Return the orders of rows; None is the order in which keys were found."""
     return [None, *columns, BY_BYTES]
 
 
 def sort_titles(names: Sequence[str | None]) -> list[SafeText]:
-    """Return what these are called in a list."""
+    """Return the titles of orders."""
     return [literal("as they were found") if one is None else SafeText(SORTS[one].column.title) for one in names]

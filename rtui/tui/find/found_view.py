@@ -1,4 +1,4 @@
-"""The widget that shows found keys: column titles over rows of which only those in view are ever made; its commands.
+"""The widget of found keys: column titles over rows that are made when they come into view; its commands.
 
 The part of a name that the query was about is highlighted: where a text or an expression was found, or the literal
 parts of a glob from left to right. Places are found in the bytes of a name and then in the text that is shown of it,
@@ -83,11 +83,11 @@ Places = Callable[[bytes], Iterator[tuple[int, int]]]
 _GLOB_PART: Final = re.compile(rb"[*?]+|\[[^\]]*\]|\\(.)", re.DOTALL)
 
 _CONTINUATION: Final = 0xC0, 0x80
-"""Which bits of a byte tell that it goes on with a character of UTF-8, and what they are then."""
+"""The mask of a continuation byte of UTF-8, and its masked value."""
 
 
 class Marker:
-    """Finds what the terms of a query are about."""
+    """Finds in names the texts of a query's terms."""
 
     def __init__(self, query: Query) -> None:
         self._places = [found for term in query.terms if not term.is_negated and (found := _places(term)) is not None]
@@ -160,7 +160,7 @@ def _text_places(texts: Sequence[bytes], *, is_any_case: bool) -> Places:
 
 
 def marked_spans(name: bytes, shown: SafeText, marker: Marker, show: Callable[[bytes], SafeText]) -> Line:
-    """Return the text that is shown of a name, cut or not, as spans with what was searched for highlighted.
+    """Return the shown text of a name, cut or not, as spans with the searched parts highlighted.
 
     `show` returns the whole text of a part of the name.
     """
@@ -279,11 +279,11 @@ class FoundBody(OpenRows, can_focus=True):
         self.table_layout = layout_table(self.table, width, sort and SORTS[sort].column.id, widths)
 
     def measure_again(self) -> None:
-        """Make columns no narrower than what they were, and wide enough for other first rows."""
+        """Have the widths of columns measured again: no narrower than now, and wide enough for other first rows."""
         self._measured = 0
 
     def follow(self) -> None:
-        """Show what has been found since."""
+        """Show the keys found since the last call."""
         self.rows.follow()
         set_content_height(self, len(self.rows))
         if self.cursor_line >= len(self.rows):
@@ -349,7 +349,7 @@ class FoundView(Vertical):
         self.call_after_refresh(self.fit)
 
     def follow(self) -> None:
-        """Show what has been found since; the first rows decide how wide the columns are."""
+        """Show the keys found since the last call; the first rows decide the widths of columns."""
         before = len(self.rows)
         self.body.follow()
         if before < MEASURED_ROWS and len(self.rows) != before:
@@ -362,7 +362,7 @@ class FoundView(Vertical):
         self._begin_sorting()
 
     def sort_at_end(self) -> None:
-        """Sort what was found after the user had sorted, once no more keys come."""
+        """Sort the keys found after the user had sorted, once no more come."""
         if not self.rows.is_in_order:
             self._begin_sorting()
 

@@ -1,4 +1,4 @@
-"""The screen of found keys: the query, what it finds as a list that fills while it is searched, and its cost."""
+"""The screen of found keys: the query, a list that fills during the search, and the cost."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SUFFIXES: Final = ".txt, .csv, .md, .json"
 
 
 def order_of(sort: str | None, *, is_reversed: bool) -> Order | None:
-    """Return the order of matches that a column stands for; None for those that are found first, and for slots."""
+    """Return the order of matches by a column; None for the order found, and for slots."""
     fact = None if sort is None else found_rows.SORTS[sort].fact
     if sort is None or fact is None:
         return None
@@ -92,7 +92,7 @@ class FindScreen(RunScreen[bytes | None]):
         settings: SettingsFile | None = None,
         keep: Callable[[found_rows.FoundRows], object] = lambda rows: None,
     ) -> None:
-        """`rows` are those of a search, new or as they were left; `label` replaces the server's own in the title.
+        """`rows` are of a search, new or as they were left; `label` replaces the server's own in the title.
 
         `keep` is called with the rows of another search that replaces this one.
         """
@@ -129,7 +129,7 @@ class FindScreen(RunScreen[bytes | None]):
 
     @property
     def search(self) -> Search:
-        """What is searched."""
+        """The search of the rows."""
         return self.rows.search
 
     @property
@@ -153,7 +153,7 @@ class FindScreen(RunScreen[bytes | None]):
         yield from (self.query_input.hint, self.query_input, self.file_input, self.status_bar, self.footer_bar)
 
     def on_mount(self) -> None:
-        """Show what there is, find out what the search costs, and begin to poll."""
+        """Show the rows, find out the cost of the search, and begin to poll."""
         self.search.prepare()
         self.show_changes()
         self.call_after_refresh(lambda: self.view.show(self.rows))  # which may be others by then
@@ -170,7 +170,7 @@ class FindScreen(RunScreen[bytes | None]):
         self.flush_after(AT_ONCE_S)
 
     def show_changes(self) -> None:
-        """Show what has been found since the last call, and schedule the next one."""
+        """Show the keys found since the last call, and schedule the next one."""
         db, status = self.session.target.db, self.title_bar.server_status
         self.title_bar.set_line(lambda width: over_title(self._label, db, literal("keys found"), width, status))
         waits = link_words(self.search.link, asyncio.get_running_loop().time())
@@ -189,7 +189,7 @@ class FindScreen(RunScreen[bytes | None]):
         self.flush_after(FLUSH_S if is_busy else REST_S)
 
     def _show_bars(self) -> None:
-        """Show query and count, what stands in place of rows, the notes, the progress and the commands."""
+        """Show query and count, rows or the lines in their place, notes, progress and commands."""
         rows, search, shows_cost = self.rows, self.search, self.shows_cost
         self._show_rows_or_reason()
         clock_s = self.session.clock()
@@ -228,7 +228,7 @@ class FindScreen(RunScreen[bytes | None]):
 
     @property
     def conditions(self) -> Conditions:
-        """What holds at the moment, of what commands may need."""
+        """The conditions of commands that hold now."""
         search = self.search
         is_running, is_paused = search.stage is Stage.RUNNING, search.progress.state is ScanState.PAUSED
         holding = {
@@ -249,12 +249,12 @@ class FindScreen(RunScreen[bytes | None]):
             self.flush_after(AT_ONCE_S)
 
     def show_soon(self) -> None:
-        """Show what a command has changed."""
+        """Show the effect of a command."""
         self._seen = None
         self.flush_after(AT_ONCE_S)
 
     def action_again(self) -> None:
-        """Search again for what there is now; sorted by a fact, for the first keys of all by that."""
+        """Search the present keys again; sorted by a fact, for the first keys by that."""
         rows, query = self.rows, self.search.query
         is_part = self.search.count > len(rows) or self.search.order is not None
         sort = rows.sort if is_part else None
@@ -288,7 +288,7 @@ class FindScreen(RunScreen[bytes | None]):
             self.app.push_screen(SortScreen(found_rows.sort_titles(names), names.index(rows.sort)), chosen)
 
     def action_sort_step(self, step: int) -> None:
-        """Sort by the next column, or the one before."""
+        """Sort by the next column, or the previous one."""
         names = found_rows.sort_names(self.rows.columns)
         self._sort_by(names[(names.index(self.rows.sort) + step) % len(names)])
 
@@ -365,7 +365,7 @@ class FindScreen(RunScreen[bytes | None]):
             self.post_message(KeysWanted(reading.query))
 
     def writing(self, name: str) -> Callable[[], SafeText]:
-        """Return what writes the list, or its names alone to a .txt file."""
+        """Return the function that writes the list, or its names alone to a .txt file."""
         records, columns, now_s = self.rows.shown(), self.rows.columns, self.session.clock()
         if Path(name).suffix.lower() == ".txt":
             names = [key_as_text(record.key) for record in records]
@@ -374,7 +374,7 @@ class FindScreen(RunScreen[bytes | None]):
         return lambda: write_table(found_rows.found_table(records, columns, now_s, title), name)
 
     def action_back(self) -> None:
-        """Go back one step: from what is typed, from a search that is under way, from the list."""
+        """Go back one step: from a typed line, from a running search, from the list."""
         if self.is_typing:
             self.action_leave_filter()
         elif self.search.stage is Stage.RUNNING:

@@ -57,7 +57,7 @@ ROLES: Final = {
 
 
 WRONG: Final = frozenset({State.BAD, State.WATCH})
-"""The states of what is not as it should be."""
+"""The states of figures that are not as they should be."""
 
 
 def sparkline(history: Sequence[float | None], cells: int) -> SafeText:
@@ -135,7 +135,7 @@ def figure_lines(figure: Figure, size: Size, span_s: float | None = None, *, is_
 
 
 def _text_lines(figure: Figure, width: int) -> list[Line]:
-    """Return what the value means here, what is normal, what to do, and where that comes from."""
+    """Return the value's meaning here, the normal range, the remedy, and their source."""
     word = SafeText("") if figure.state is State.PLAIN else SafeText(f"  {figure.state}")
     head: Line = (
         Span(display_text(figure.title), Role.STRONG), gap(2), Span(value_text(figure, display=TERMINAL)),
@@ -163,7 +163,7 @@ SPARKLINE_CELLS: Final = 16
 """Width of the column that shows how a figure went."""
 
 MOST_OF_A_PANEL: Final = 3
-"""So many figures of each panel are in the overview, its first ones, beside those that are wrong."""
+"""The first figures of each panel in the overview, beside the wrong ones."""
 
 NODES: Final = "nodes"
 """The panel of the nodes of a cluster."""
@@ -186,7 +186,7 @@ class ServerPanel(NamedTuple):
     parts: tuple[str, ...] = ()
     """The ids of the panels of a server's health that it shows."""
     sources: tuple[Source, ...] = ()
-    """What these ask the server for."""
+    """The sources of these panels."""
 
 
 PANELS: Final = (
@@ -236,7 +236,7 @@ _HOMES: Final = {part: panel for panel in PANELS for part in panel.parts}
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a tab shows."""
+    """The content of a tab."""
 
     figures: tuple[tuple[ServerPanel, Figure], ...] = ()
     """Each with the tab that it is at home on."""
@@ -252,7 +252,7 @@ def content_of(
     denied: Collection[Source] = (),
     compared: NodeComparison | None = None,
 ) -> Content:
-    """Return what a tab shows of the panels of a server's health; `denied` is what the user may not ask for."""
+    """Return the content of a tab out of the panels of a server's health; `denied` are sources refused to the user."""
     then = None
     if compared is not None:
         then = {(one.id, each.line.id): each for one, lines in compared.figures for each in lines}
@@ -270,7 +270,7 @@ def content_of(
 
 
 def _since(compared: NodeComparison) -> tuple[SafeText, ...]:
-    """Return what is compared with, and what became of findings."""
+    """Return the time of the earlier samples, and the fates of findings."""
     fates = Counter(one.fate for one in compared.findings.changes.values())
     told = ", ".join(f"{fate.value} {count}" for fate, count in fates.items())
     new = ", ".join(one.finding.rule for one in compared.findings.of_fate(FindingFate.NEW))
@@ -280,7 +280,7 @@ def _since(compared: NodeComparison) -> tuple[SafeText, ...]:
 
 
 _GROUPS: Final = {Source.SETTINGS: "settings", Source.CLUSTER_INFO: "cluster", Source.CLUSTER_NODES: "cluster"}
-"""What `rtui acl --with` calls the commands of sources; those of the others are `health`."""
+"""The groups of `rtui acl --with` by source; `health` for the others."""
 
 _ORDER: Final = ("health", "settings", "cluster")
 
@@ -296,7 +296,7 @@ def _rights(denied: Sequence[Source]) -> tuple[SafeText, ...]:
 
 
 def _overview(known: Sequence[Panel]) -> tuple[tuple[ServerPanel, Figure], ...]:
-    """Return what is wrong, then what to watch, then the first figures of each panel."""
+    """Return the bad figures, then those to watch, then the first figures of each panel."""
     figures = [(_HOMES[one.id], figure) for one in known if one.id in _HOMES for figure in one.lines]
     wrong = [entry for state in (State.BAD, State.WATCH) for entry in figures if entry[1].state is state]
     first = [
@@ -450,7 +450,7 @@ def node_line(node: SafeText | None, nodes: Sequence[SafeText], width: int) -> L
 
 
 def warning_line(warning: SafeText, width: int) -> Line:
-    """Return what no longer holds of the figures, in one line."""
+    """Return the warning about the figures, in one line."""
     return clip((gap(MARGIN), Span(warning, Role.WARN)), width)
 
 
@@ -468,13 +468,13 @@ def status_line(link: LinkState, failure: SafeText | None, age_s: float | None, 
 
 
 def file_line(file: SafeText, width: int) -> Line:
-    """Return what file the figures are out of, and of when."""
+    """Return the file of the figures and their time."""
     pieces = [Piece(0, (Span(file, Role.TEXT),), 30), Piece(1, (Span(literal("no server is asked"), Role.MUTED),))]
     return bar_line((Span(literal("a file"), Role.WARN),), pieces, width)
 
 
 def waiting_lines(failure: SafeText | None, width: int) -> list[Line]:
-    """Return what stands in place of a panel before the first sample."""
+    """Return the lines in place of a panel before the first sample."""
     if failure is None:
         return notice_lines(literal("Asking the server…"), Role.MUTED, width)
     return notice_lines(literal("The server has not answered"), Role.WARN, width, failure)

@@ -50,12 +50,12 @@ MOST_DETAIL_LINES: Final = 13
 MOST_NOTE_LINES: Final = 3
 
 EVERY_ROW: Final = literal("")
-"""What is filtered: all rows of a complete list."""
+"""The scope of the filter: all rows of a complete list."""
 
 
 @dataclass(slots=True)
 class ServerStates(PanelStates):
-    """What the user has chosen on the screen; of a cluster the first panel is that of its nodes."""
+    """The user's choices on the screen; the first panel of a cluster is that of its nodes."""
 
     lists: dict[str, str] = field(default_factory=dict)
     """The id of the list that is shown, by panel."""
@@ -64,7 +64,7 @@ class ServerStates(PanelStates):
 
 
 class HealthPanel(PanelView):
-    """Shows what a tab has, or lines in its place: one of its lists, notes, all about the figure under the cursor."""
+    """Shows a tab, or lines in its place: one of its lists, notes, all about the figure under the cursor."""
 
     def __init__(self, states: ServerStates, *, id: str | None = None) -> None:
         self._notes, self._detail = LinePanel(id="server-notes"), LinePanel(id="server-detail")
@@ -86,13 +86,13 @@ class HealthPanel(PanelView):
 
     @property
     def chosen(self) -> Table | None:
-        """The list that is shown; None where there is none."""
+        """The chosen table, or None if the panel has none."""
         wanted = self.states.lists.get(self.panel.id)
         return next((one for one in self._tables if one.id == wanted), next(iter(self._tables), None))
 
     @property
     def figure(self) -> Figure | None:
-        """The figure under the cursor; None where there is none."""
+        """The figure under the cursor, or None."""
         table, subject = self.chosen, self.subject
         if table is None or table.id != tabs.FIGURES or not isinstance(subject, str):
             return None
@@ -100,7 +100,7 @@ class HealthPanel(PanelView):
         return next(found, None)
 
     def show(self, content: tabs.Content, span_s: float | None, *, is_over: bool = False) -> None:
-        """Show what a tab has; `span_s` and `is_over` are for plots (`plot_lines`)."""
+        """Show the content of a tab; `span_s` and `is_over` are for plots (`plot_lines`)."""
         self._content, self._span_s, self._is_over = content, span_s, is_over
         figures = (tabs.figures_table(content, is_overview=self.panel.id == tabs.OVERVIEW),) if content.figures else ()
         self._tables = (*figures, *content.tables)
@@ -124,7 +124,7 @@ class HealthPanel(PanelView):
         return notice_lines(literal("Nothing is known here"), Role.STRONG, width, *notes)
 
     def show_around(self) -> None:
-        """Show the titles of the lists, the notes, what is said of the figure, or why the list is empty."""
+        """Show the titles of the lists, the notes, the detail of the figure, or why the list is empty."""
         table, rows = self.chosen, self.table.rows
         if table is None:
             return
@@ -201,7 +201,7 @@ class ServerScreen(PanelScreen[bytes | None]):
         states: ServerStates | None = None,
         clock: Callable[[], float],
     ) -> None:
-        """`states` are those of the panels when the screen was left; `clock` gives seconds since the epoch."""
+        """`states` are the panels' when the screen was left; `clock` gives seconds since the epoch."""
         view = HealthPanel(ServerStates() if states is None else states, id="panel")
         suffixes = *SUFFIXES, SAMPLES_SUFFIX
         super().__init__(view, Bar(id="node"), remedy="server.ask", suffixes=suffixes, file_hint=FILE_HINT)
@@ -211,7 +211,7 @@ class ServerScreen(PanelScreen[bytes | None]):
         """Where Enter on a row has led away from."""
 
     def on_mount(self) -> None:
-        """Show what is known, and begin to ask."""
+        """Show the samples so far, and begin to ask."""
         self.source.begin()
         self.show_again()
 
@@ -221,7 +221,7 @@ class ServerScreen(PanelScreen[bytes | None]):
 
     @property
     def states(self) -> ServerStates:
-        """What the user has chosen."""
+        """The user's choices."""
         return self.view.states
 
     @property
@@ -232,12 +232,12 @@ class ServerScreen(PanelScreen[bytes | None]):
 
     @property
     def panels(self) -> tuple[tabs.ServerPanel, ...]:
-        """The tabs: without that of the nodes where there is one server."""
+        """The tabs; a single server has no tab of nodes."""
         return tabs.PANELS if self.source.nodes_table is not None else tabs.PANELS[1:]
 
     @property
     def is_behind(self) -> bool:
-        """Whether there is something newer than what is shown, or nothing yet."""
+        """Whether there are newer samples than the shown ones, or none yet."""
         return self.node is None or self._seen != self.source.revision
 
     def show_changes(self) -> None:
@@ -249,7 +249,7 @@ class ServerScreen(PanelScreen[bytes | None]):
         self.flush_after(REST_S)
 
     def _show_panel(self) -> None:
-        """Show the chosen panel, or what stands in its place."""
+        """Show the chosen panel, or the lines in its place."""
         source, node, table = self.source, self.node, self.source.nodes_table
         if not self.states.panel_id and node is not None:
             self.states.panel_id = tabs.OVERVIEW if table is None else tabs.NODES
@@ -299,7 +299,7 @@ class ServerScreen(PanelScreen[bytes | None]):
 
     @property
     def conditions(self) -> Conditions:
-        """What holds at the moment, of what commands may need."""
+        """The conditions of commands that hold now."""
         holding = {
             Condition.LIVE: self.source.file is None,
             Condition.CLUSTER: self.source.nodes_table is not None,
@@ -340,14 +340,14 @@ class ServerScreen(PanelScreen[bytes | None]):
             self.show_place(ServerPlace(panel_id))
 
     def action_next_list(self, step: int = 1) -> None:
-        """Show the list so many places after this one."""
+        """Show the list `step` places after this one."""
         self.view.action_next_list(step)
 
     # rows
 
     @on(TableBody.Opened)
     def action_open(self) -> None:
-        """Go to what the row under the cursor is about, or show the whole row."""
+        """Go to the subject of the row under the cursor, or show the whole row."""
         subject, table = self.view.subject, self.view.chosen
         if table is None or not self.view.has_rows:
             return
@@ -364,7 +364,7 @@ class ServerScreen(PanelScreen[bytes | None]):
             self.action_whole_row()
 
     def _enter(self, place: ServerPlace) -> None:
-        """Show what a row is about; Escape leads back."""
+        """Show the subject of a row; Escape leads back."""
         self.leave_place()
         self._returns_to = self.place
         self.show_place(place)
@@ -392,7 +392,7 @@ class ServerScreen(PanelScreen[bytes | None]):
         self.flush_after(FLUSH_S)
 
     def writing(self, name: str) -> Callable[[], SafeText]:
-        """Return what writes the samples of the session, or else what the list shows."""
+        """Return the function that writes the samples of the session, or else the list."""
         if not name.lower().endswith(SAMPLES_SUFFIX):
             return super().writing(name)
         lines = self.source.sample_lines()
