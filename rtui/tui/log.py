@@ -18,6 +18,7 @@ from rtui.server.guard.command import unpack_requests
 from rtui.server.user.copying import sent_line
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.target import Target
+from rtui.tui import log_lines
 from rtui.tui.kit.bars import Bar, FilterInput, TitleBar
 from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.clipboard import copy_text
@@ -29,7 +30,6 @@ from rtui.tui.kit.panel_screen import RowsScreen
 from rtui.tui.kit.panel_view import key_hint
 from rtui.tui.kit.status_lines import over_title
 from rtui.tui.kit.styled_text import Line, literal
-from rtui.tui import log_lines
 
 _entries = partial(ScreenCommand, group=Group.LOG, owner=Owner.ENTRIES)
 _log = partial(ScreenCommand, group=Group.LOG, owner=Owner.LOG)
