@@ -15,8 +15,7 @@ from typing import Any
 import redis
 
 from rtui.keyspace.slots import key_slot
-from rtui.server.wire.target import Target, Tls
-from rtui.server.wire.ways import AddressMap, Way
+from rtui.server.wire.target import AddressMap, Target, Tls, Way
 from tests.clusters import Member, TestCluster, new_member, set_slots, start_cluster, stop_cluster, wait_ok
 from tests.proxy import DelayProxy
 from tests.servers import ADMIN, Binary, Server, ServerDiedError, stop

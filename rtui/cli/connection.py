@@ -16,8 +16,21 @@ import click
 from rtui.cli.arguments import Number, WholeNumber, check_host, check_place
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
-from rtui.server.wire.target import MAX_DB, MAX_PORT, Login, ReplicaPolicy, Sentinels, Target, Tls, parse_target
-from rtui.server.wire.ways import AddressMap, Timeouts, Way, checked_host, checked_proxy
+from rtui.server.wire.target import (
+    MAX_DB,
+    MAX_PORT,
+    AddressMap,
+    Login,
+    ReplicaPolicy,
+    Sentinels,
+    Target,
+    Timeouts,
+    Tls,
+    Way,
+    checked_host,
+    checked_proxy,
+    parse_target,
+)
 
 URL_VARIABLE: Final = "RTUI_URL"
 """Names the server when the command line does not."""

@@ -40,8 +40,7 @@ from rtui.server.recording.player import Player, ReplayClock
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.dial import dialled_by
-from rtui.server.wire.target import Target
-from rtui.server.wire.ways import Timeouts, Way
+from rtui.server.wire.target import Target, Timeouts, Way
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.kit.input_recording import MOUSE_EVENTS

@@ -21,8 +21,7 @@ from rtui.cli.main import run
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
-from rtui.server.wire.target import Login, Sentinels, Target, Tls
-from rtui.server.wire.ways import AddressMap, Way
+from rtui.server.wire.target import AddressMap, Login, Sentinels, Target, Tls, Way
 
 
 def given_by(*args: str, typed: str = "") -> tuple[ConnectionOptions, Any]:

@@ -17,8 +17,7 @@ from rtui.server.wire.errors import ConnectFailure
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.opening import open_lane
 from rtui.server.wire.replies import Reply, ServerError
-from rtui.server.wire.target import Target, Tls, parse_target
-from rtui.server.wire.ways import Timeouts
+from rtui.server.wire.target import Target, Timeouts, Tls, parse_target
 from tests.servers import Server
 
 PASS_SENDS = frozenset(("scan", "type", "pttl", "memory|usage", "strlen", "object|idletime", "object|encoding"))

@@ -46,8 +46,7 @@ from rtui.server.wire.failures import demoted_failure
 from rtui.server.wire.identity import ServerIdentity, parse_info, parse_number
 from rtui.server.wire.replies import Reply
 from rtui.server.wire.supervised_tasks import BackgroundTasks, end_task, for_each, start_supervised
-from rtui.server.wire.target import Target, address_text
-from rtui.server.wire.ways import Address
+from rtui.server.wire.target import Address, Target, address_text
 
 MOST_BEHIND_S: Final = 10.0
 """The time for a replica to reach the offset that its primary had when a scan began."""

@@ -35,8 +35,7 @@ from rtui.server.wire.failures import refusal
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.opening import Logins, open_control_lane
 from rtui.server.wire.replies import Reply, ServerError
-from rtui.server.wire.target import DEFAULT_HOST, MAX_PORT, Target, address_text
-from rtui.server.wire.ways import Address
+from rtui.server.wire.target import DEFAULT_HOST, MAX_PORT, Address, Target, address_text
 
 SlotRanges = tuple[tuple[int, int], ...]
 """First and last slot of each range, in order, adjacent ranges joined."""

@@ -29,6 +29,7 @@ from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import (
     MAX_DB,
     MAX_PORT,
+    AddressMap,
     Login,
     Mark,
     ProtocolVersion,
@@ -36,9 +37,11 @@ from rtui.server.wire.target import (
     Sentinels,
     Target,
     Tls,
+    Way,
+    checked_host,
+    checked_proxy,
     parse_target,
 )
-from rtui.server.wire.ways import AddressMap, Way, checked_host, checked_proxy
 
 MAX_PROFILE_BYTES: Final = 1 << 20
 """A larger file is refused."""

@@ -21,8 +21,7 @@ from rtui.server.files import reason_of
 from rtui.server.wire.errors import ConnectFailure, FailureKind, KeyPassphraseError, RtuiError, TargetError
 from rtui.server.wire.failures import limit_failure, name_failure, os_failure, timeout_failure
 from rtui.server.wire.secret import Secret
-from rtui.server.wire.target import Target, Tls
-from rtui.server.wire.ways import SSH_S, Address
+from rtui.server.wire.target import SSH_S, Address, Target, Tls
 
 MOST_MESSAGE_BYTES: Final = 4096
 """The bytes of ssh's messages that are kept, from the end."""

@@ -10,8 +10,7 @@ from typing import Final, Literal
 
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.guard.compatible import CompatibleServer, compatible_server
-from rtui.server.wire.target import MAX_PORT
-from rtui.server.wire.ways import Address
+from rtui.server.wire.target import MAX_PORT, Address
 
 MAX_INFO_BYTES: Final = 1 << 20
 """The bytes of an INFO reply that are read: a real one has some ten kilobytes."""

@@ -15,7 +15,7 @@ from rtui.analysis.facts import RowFacts
 from rtui.analysis.humanize import SECOND_MS
 from rtui.keyspace.rows.ordering import Sort, WeightsAt
 from rtui.keyspace.rows.rows import Row, RowKind, VisibleRows
-from rtui.keyspace.store.filtered import FilteredStore
+from rtui.keyspace.store.name_search import FilteredStore
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.tui.kit.command_screen import drive

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rtui.keyspace.slices import finish
-from rtui.keyspace.store.filtered import FilteredStore
+from rtui.keyspace.store.name_search import FilteredStore
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Ticking, check_store, kept_below

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rtui.keyspace.slices import finish
-from rtui.keyspace.store.filtered import FilteredStore
+from rtui.keyspace.store.name_search import FilteredStore
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import CHUNK_NAMES, PackedNames
 from rtui.keyspace.store.store import NamespaceStore, Refill

@@ -19,8 +19,7 @@ from rtui.server.wire.connection import Connection, Online
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.failures import demoted_failure
 from rtui.server.wire.identity import ServerIdentity
-from rtui.server.wire.target import ReplicaPolicy, Target, parse_target
-from rtui.server.wire.ways import AddressMap, Way
+from rtui.server.wire.target import AddressMap, ReplicaPolicy, Target, Way, parse_target
 from tests.conftest import require
 from tests.sentinels import SERVICE, sentinel_of, watched
 from tests.server.deployment.test_nodes import deployed

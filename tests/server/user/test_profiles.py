@@ -16,8 +16,7 @@ from rtui.server.guard.names import CommandNames
 from rtui.server.user.known_servers import Profiles
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
-from rtui.server.wire.target import Login, Sentinels, Target, Tls
-from rtui.server.wire.ways import AddressMap, Way
+from rtui.server.wire.target import AddressMap, Login, Sentinels, Target, Tls, Way
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ import pytest
 from rtui.keyspace.text.display import display_text
 from rtui.server.user.known_servers import KEPT, RecentServers
 from rtui.server.wire.secret import Secret
-from rtui.server.wire.target import Sentinels, Target, Tls, parse_target
-from rtui.server.wire.ways import AddressMap, Way
+from rtui.server.wire.target import AddressMap, Sentinels, Target, Tls, Way, parse_target
 
 
 @pytest.fixture

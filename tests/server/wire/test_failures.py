@@ -20,8 +20,7 @@ from rtui.server.wire.failures import auth_refusal, database_failure, os_failure
 from rtui.server.wire.opening import open_lane
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.secret import Secret
-from rtui.server.wire.target import ProtocolVersion, Sentinels, Target, Tls, parse_target
-from rtui.server.wire.ways import AddressMap, Way
+from rtui.server.wire.target import AddressMap, ProtocolVersion, Sentinels, Target, Tls, Way, parse_target
 from tests.certificates import certificates
 from tests.conftest import require
 from tests.server.targets import connected, impatient, target_of

@@ -18,8 +18,7 @@ from rtui.server.options import AnalysisOptions
 from rtui.server.wire.connection import Connection, why_lost
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, TargetError
 from rtui.server.wire.secret import Secret
-from rtui.server.wire.target import Target, Tls
-from rtui.server.wire.ways import AddressMap, Timeouts, Way, checked_host, checked_proxy
+from rtui.server.wire.target import AddressMap, Target, Timeouts, Tls, Way, checked_host, checked_proxy
 from tests.server.targets import eventually, failing
 from tests.servers import Server, free_port
 from tests.ssh_host import SshHost, ssh_children
