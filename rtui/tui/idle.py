@@ -73,7 +73,6 @@ def collect_all() -> None:
 AHEAD: Final = (
     "rtui.tui.kit.query_hints",
     "rtui.analysis.query.near_misses",
-    "rtui.server.inspection.pipeline",
     "rtui.server.analysis.run",
     "rtui.server.analysis.session",
     "rtui.server.analysis.kept_reports",

@@ -18,13 +18,13 @@ import polars as pl
 
 from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.analysis.columns import SAMPLED_COLUMNS, parse_columns
+from rtui.server.inspection.engine_inspection import EngineInspection
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.cursor import dialect_of
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
-from rtui.server.source.inspection import TableInspection
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Target
@@ -65,7 +65,7 @@ async def read(port: int, pace: str, columns: str) -> dict[str, object]:
     await capabilities.probe(connection)
     wanted = parse_columns(columns) or SAMPLED_COLUMNS
     plan = InspectionPlan(capabilities, connection.server, connection.no_touch, wanted)
-    node = ScanNode(connection, dialect_of(connection.server), queries=TableInspection(plan, found))
+    node = ScanNode(connection, dialect_of(connection.server), queries=EngineInspection(plan, found))
     scan = Scan([node], lambda keys: None, RunControl(Pace(pace)))
     late: list[float] = []
 

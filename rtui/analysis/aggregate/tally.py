@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from rtui.analysis.aggregate.sketch import Sketch
-from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.analysis.report.document import KeyRecord
 
 
@@ -109,20 +108,3 @@ class InspectedBatch:
             asked_at_s=asked_at_s,
             note=self.note,
         )
-
-
-class Findings(Protocol):
-    """What an inspection hands batches on to."""
-
-    @property
-    def big(self) -> TopKeys:
-        """Says how long a key must be to be listed, and is told of keys whose length is not asked."""
-
-    def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
-        """Add keys that were asked at this moment, in seconds since the epoch."""
-
-    def add_unread(self, keys: Sequence[bytes]) -> None:
-        """Add keys of which only the name is known."""
-
-    def add_vanished(self, count: int) -> None:
-        """Count keys that were gone when they were asked."""

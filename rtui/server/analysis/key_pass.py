@@ -23,10 +23,8 @@ from rtui.keyspace.slices import Steps
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.inspection.inspected_nodes import InspectedNodes
+from rtui.server.inspection.inspected_nodes import InspectedNodes, NodeInspection
 from rtui.server.inspection.largest import READ_BY_RTUI, READ_BY_RTUI_NOTE, prove_longest
-from rtui.server.inspection.node_inspection import NodeInspection
-from rtui.server.inspection.pipeline import NewPipeline
 from rtui.server.inspection.sample_pass import ClusterSamplePass, SamplePass
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.cursor import Dialect
@@ -41,7 +39,7 @@ from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.supervised_tasks import failure_of, for_each
 
-if TYPE_CHECKING:  # it is imported with Polars
+if TYPE_CHECKING:  # they are imported with Polars
     from rtui.analysis.aggregate.table_aggregates import TableAggregates
     from rtui.table.rows import KeptRows
 
@@ -94,7 +92,7 @@ class AnalysisPass:
         """The rows of all keys so far where they are kept; another object once the pass begins anew."""
         self.findings = self._new_findings()
         """What has been counted so far; another object once that begins anew."""
-        self.nodes = InspectedNodes(deployment, self.findings, _pipelines())
+        self.nodes = InspectedNodes(deployment, self.findings)
         self.work: Work | None = None
         """What finds the keys; None before it is chosen."""
         self._most_bytes: int | None = None
@@ -284,13 +282,6 @@ class AnalysisPass:
             notes.append(too_many_gone(before, after, vanished))
         where = "" if len(self.nodes.all) == 1 else f"{node.label}: "
         self.notes += [SafeText(f"{where}{note}") for note in notes if note is not None]
-
-
-def _pipelines() -> NewPipeline:
-    """Return what asks about keys."""
-    from rtui.server.source.inspection import TableInspection  # noqa: PLC0415 - Polars takes a while to import
-
-    return TableInspection
 
 
 async def _in_time(asking: Coroutine[object, object, None]) -> None:

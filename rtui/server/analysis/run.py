@@ -21,7 +21,7 @@ from rtui.server.analysis.table_import import import_counting
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.hot.report import HotKeyReporter
 from rtui.server.inspection.cluster_report import cluster_report, covered
-from rtui.server.inspection.node_inspection import NodeInspection
+from rtui.server.inspection.inspected_nodes import NodeInspection
 from rtui.server.inspection.report_head import coverage_of, head, keys_refused
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import MIN_COUNT

@@ -14,7 +14,11 @@ from rtui.server.wire.errors import RtuiError
 MOST_THREADS: Final = 2
 """Threads of Polars: the server may be on the same host."""
 
-MODULES: Final = ("rtui.analysis.aggregate.table_aggregates", "rtui.server.source.inspection", "rtui.table.rows")
+MODULES: Final = (
+    "rtui.analysis.aggregate.table_aggregates",
+    "rtui.server.inspection.engine_inspection",
+    "rtui.table.rows",
+)
 
 SWITCH_S: Final = 0.0005
 """So long a thread may hold the interpreter while another one waits for it, such as to have the engine go on."""

@@ -24,7 +24,7 @@ from rtui.analysis.report.document import (
     UncoveredSlots,
 )
 from rtui.keyspace.slots import SLOTS, joined_ranges
-from rtui.server.inspection.node_inspection import NodeInspection
+from rtui.server.inspection.inspected_nodes import NodeInspection
 from rtui.server.inspection.report_head import cost_report, server_report
 from rtui.server.scan.progress import NodeProgress
 from rtui.server.scan.scan import Scan

@@ -1,10 +1,10 @@
-"""What is asked of some keys only after the second stage, and how all keys are handed to the findings.
+"""What is asked of some keys only after the second stage, and how all keys go into tables.
 
 A batch that was asked everything that the second stage asks takes one of these ways:
 
     a length is to be asked     it waits for the THIRD stage where `late_lengths` chooses it
     its memory is not bounded   it waits for a TIMED query, alone in its write, so that its time can be measured
-    neither                     it goes to `Findings.add`
+    neither                     it goes into a table
 
 Only one TIMED query is under way at a time, with as many keys as have proved cheap. Once some have proved costly, no
 more are sent: keys that wait go on without their memory, and with a note that says why.
@@ -16,13 +16,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from rtui.analysis.aggregate.tally import Findings, InspectedBatch
+from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.keyspace.types import type_of
 from rtui.server import guard
 from rtui.server.guard.evidence import MemoryCost, MemoryUsagePolicy
 from rtui.server.inspection.late_lengths import LateLengths
 from rtui.server.inspection.plan import LEFT_OUT, InspectionPlan
 from rtui.server.inspection.queries import Query, Stage, WaitingKeys, query_about, rows_at
+from rtui.server.inspection.tables import Tables
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.replies import Reply
 
@@ -35,7 +36,7 @@ class LastStages:
     def __init__(
         self,
         plan: InspectionPlan,
-        findings: Findings,
+        tables: Tables,
         *,
         clock: Callable[[], float],
         gone: Callable[[Sequence[bytes]], object],
@@ -43,7 +44,7 @@ class LastStages:
         """`clock` returns seconds since the epoch; `gone` is called with keys whose length says that they are gone."""
         self.cost_watch = CostWatch()
         self.late_lengths = LateLengths(plan)
-        self.findings = findings
+        self._tables = tables
         self._plan, self._clock, self._gone = plan, clock, gone
         self._long = WaitingKeys()
         """Keys that wait for the third stage."""
@@ -106,7 +107,7 @@ class LastStages:
 
     def go_on(self, batch: InspectedBatch) -> None:
         """Hand on keys of one type after the second stage, but those whose length is to be asked yet."""
-        late = self.late_lengths.choose(batch, self.findings.big)
+        late = self.late_lengths.choose(batch, self._tables.big)
         if not late:
             self._after_lengths(batch)
         elif len(late) == len(batch.keys):
@@ -119,7 +120,7 @@ class LastStages:
     def go_on_after_third(self, batch: InspectedBatch) -> None:
         """Hand on keys of one type; without a length where it can't be asked any more."""
         if batch.lengths is None:
-            self.late_lengths.leave_out(batch, self.findings.big)
+            self.late_lengths.leave_out(batch, self._tables.big)
         self._after_lengths(batch)
 
     def _after_lengths(self, batch: InspectedBatch) -> None:
@@ -136,7 +137,7 @@ class LastStages:
                 self._unbounded.add(batch)
                 return
             batch = replace(batch, note=memory_note(cost))
-        self.findings.add(batch, self.asked_at_s(batch))
+        self._tables.add(batch, self.asked_at_s(batch))
 
     def go_on_after_timed(
         self,
@@ -155,10 +156,10 @@ class LastStages:
         spent_s = round_trip_s if server_s is None else server_s
         for batch in batches:
             self.cost_watch.observe(len(batch.keys), spent_s)
-            self.findings.add(batch, self.asked_at_s(batch))
+            self._tables.add(batch, self.asked_at_s(batch))
         if self.cost_watch.is_over:
             for rest in self._unbounded.take(self._unbounded.keys):
-                self.findings.add(replace(rest, note=TOO_COSTLY_NOTE), self.asked_at_s(rest))
+                self._tables.add(replace(rest, note=TOO_COSTLY_NOTE), self.asked_at_s(rest))
 
     def asked_at_s(self, batch: InspectedBatch) -> float:
         """Return when these keys were asked: now, where nothing was asked that takes a moment."""

@@ -12,11 +12,16 @@ One page of keys goes through it like this, a round trip after the other, while 
 4. The next write takes batches from `_typed` and makes a SECOND query of each: `MEMORY USAGE k1, HLEN k1, …`. Every
    n-th key of a type waits in `_encoded` instead, and is asked `OBJECT ENCODING k1` besides.
 5. With these replies, hundreds at once again, `memory_bytes` and `lengths` are filled, and the batch goes by way of
-   `last_stages` to `Findings.add`. What is kept is read at once when there is an error among the replies, and by
-   `settle`.
+   `last_stages` into `tables`, which hand rows of the key table on to the findings. What is kept is read at once when
+   there is an error among the replies, and by `settle`.
+
+So it is where replies are recorded, of samples, and where cursors have no position. Elsewhere the compiled engine scans
+and asks (`engine_inspection`), and leaves to these stages what branches off.
 
 Where some facts are asked of a sample only, every eighth key is sampled in step 1, beginning with a random one of the
-first eight (`sampled_keys`). From then on sampled keys and others go in queries and batches of their own.
+first eight. Both samples are taken by the order in which SCAN returns keys, which has nothing to do with their names or
+values; what rests on them is an estimate with a known error. From then on sampled keys and others go in queries and
+batches of their own.
 
 Two things branch off. Keys that are not sampled wait in `last_stages` for the THIRD stage where their memory says
 that they may be among the longest (`late_lengths`). A batch whose MEMORY USAGE nothing bounds waits there for a TIMED
@@ -36,14 +41,15 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING
 
-from rtui.analysis.aggregate.tally import Findings, InspectedBatch
+from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.server import guard
+from rtui.server.chance import new_random
 from rtui.server.facts.answers import expected
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES
 from rtui.server.inspection.last_stages import LastStages
-from rtui.server.inspection.plan import COMMAND_NAMES, InspectionPlan
+from rtui.server.inspection.plan import COMMAND_NAMES, KEY_US, InspectionPlan
 from rtui.server.inspection.queries import (
     AnsweredQueries,
     Query,
@@ -55,10 +61,11 @@ from rtui.server.inspection.queries import (
     rows_at,
     with_answers,
 )
-from rtui.server.inspection.sampled_keys import EveryNth, ListedKeys
+from rtui.server.inspection.tables import TableFindings, Tables
 from rtui.server.scan.node import EngineQueries, KeyQueries
 from rtui.server.wire.capability import refuses_fact
 from rtui.server.wire.errors import ServerBusyError
+from rtui.server.wire.identity import parse_info, parse_number
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply
@@ -66,12 +73,83 @@ from rtui.server.wire.replies import Reply
 if TYPE_CHECKING:
     from rtui.server.engine._scan import ScanEngine
 
-KEY_US: Final = 3.0
-"""Server time of five commands a key on a million keys, reading and answering included: Redis 7.0 3.2, Valkey 9 2.7."""
+
+class ListedKeys:
+    """Keys that wait for the first stage; which of them are sampled is decided as they are listed."""
+
+    def __init__(self, plan: InspectionPlan, first_sampled: int | None = None) -> None:
+        """Sample the listed keys from this index on, a random one of the first eight by default."""
+        self._plan = plan
+        self._skip = first_sampled
+        """How many keys are passed over before the next one that is sampled; None until the first page."""
+        self._others: list[bytes] = []
+        """Keys of which not everything is asked."""
+        self._sampled: list[bytes] = []
+        """Keys of which everything is asked."""
+
+    @property
+    def keys(self) -> int:
+        """How many keys wait."""
+        return len(self._others) + len(self._sampled)
+
+    @property
+    def skip(self) -> int:
+        """How many keys are passed over before the next one that is sampled."""
+        if self._skip is None:
+            self._skip = new_random("which of eight").randrange(self._plan.sample_every)
+        return self._skip
+
+    def divided(self, keys: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+        """Return those of the next keys that are listed that are sampled, and the others."""
+        every = self._plan.sample_every
+        if every == 1:
+            return keys, []
+        others, skip = list(keys), self.skip
+        sampled = others[skip::every]
+        del others[skip::every]
+        self._skip = (skip - len(keys)) % every
+        return sampled, others
+
+    def add(self, keys: Sequence[bytes], *, is_sampled: bool) -> None:
+        """Let keys wait."""
+        waiting = self._sampled if is_sampled else self._others
+        waiting += keys
+
+    def take(self, most: int) -> Iterator[InspectedBatch]:
+        """Take up to so many keys; of sampled keys and others so many that both run out together."""
+        waiting = len(self._sampled) + len(self._others)
+        sampled = -(-len(self._sampled) * min(most, waiting) // max(1, waiting))
+        others = min(most, waiting) - sampled
+        if sampled:
+            taken, self._sampled = self._sampled[:sampled], self._sampled[sampled:]
+            yield InspectedBatch(None, taken)
+        if others:
+            taken, self._others = self._others[:others], self._others[others:]
+            yield InspectedBatch(None, taken, is_sampled=False)
+
+    def take_all(self) -> list[bytes]:
+        """Take all keys, in no order of their coming."""
+        keys = [*self._others, *self._sampled]
+        self._others, self._sampled = [], []
+        return keys
+
+
+class EveryNth:
+    """Chooses every n-th key of each type, in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._skip: dict[bytes, int] = {}
+        """By type, how many keys are passed over before the next one."""
+
+    def choose(self, key_type: bytes, keys: int, every: int) -> range:
+        """Return which of the next keys of a type are chosen."""
+        skip = self._skip.get(key_type, 0)
+        self._skip[key_type] = (skip - keys) % every
+        return range(skip, keys, every)
 
 
 class InspectionPipeline:
-    """Asks about every key that it is given, and hands the results to `findings`; see the module's walk-through."""
+    """Asks about every key that it is given, and hands tables to its findings; see the module's walk-through."""
 
     command_names = COMMAND_NAMES
     key_us = KEY_US
@@ -84,8 +162,9 @@ class InspectionPipeline:
     def __init__(
         self,
         plan: InspectionPlan,
-        findings: Findings,
+        findings: TableFindings,
         *,
+        node: str = "",
         first_sampled: int | None = None,
         clock: Callable[[], float] = time.time,
         on_server: Callable[[Lane], Awaitable[None]] | None = None,
@@ -93,13 +172,14 @@ class InspectionPipeline:
     ) -> None:
         """Sample the listed keys from this index on, a random one by default; `clock` returns seconds since the epoch.
 
+        `node` is host and port of the primary that serves the keys, by default those of the lane's server.
         `on_server` is called when the rights on a server were found out anew, such as after a reconnect.
         `own_reads` are keys that rtui has read, which counts as a use where NO-TOUCH is not on.
         """
         self.plan = plan
-        self.findings = findings
+        self.tables = Tables(findings, node)
         self.listed = ListedKeys(plan, first_sampled)
-        self.last_stages = LastStages(plan, findings, clock=clock, gone=self._add_gone)
+        self.last_stages = LastStages(plan, self.tables, clock=clock, gone=self._add_gone)
         self.unread: Counter[str] = Counter()
         """By command, answers that are no value of the fact, which stays unknown."""
         self.own_read_keys = 0
@@ -116,15 +196,17 @@ class InspectionPipeline:
         self._encoded = WaitingKeys()
         """Keys that wait for the second stage, and are asked for their encoding then."""
         self._every_nth = EveryNth()
+        self._clocked: Lane | None = None
+        """The lane whose server's clock was compared with that of rtui."""
 
-    def add_to(self, findings: Any) -> None:
+    def add_to(self, findings: TableFindings) -> None:
         """Hand the results to other findings from now on."""
-        self.findings = self.last_stages.findings = findings
+        self.tables.use(findings)
 
     @property
     def waiting(self) -> int:
-        """Keys about which something is still to be sent, or answers are to be read."""
-        return self.unsent + self._answered.keys
+        """Keys about which something is still to be sent, answers are to be read, or that are to go into a table."""
+        return self.unsent + self._answered.keys + self.tables.rows
 
     @property
     def unsent(self) -> int:
@@ -145,6 +227,19 @@ class InspectionPipeline:
                 self.last_stages.use_other_server()
             if self._on_server is not None:
                 await self._on_server(lane)
+        if lane is not self._clocked:
+            await self._compare_clocks(lane)
+            self._clocked = lane
+
+    async def _compare_clocks(self, lane: Lane) -> None:
+        """Learn where the server of a lane is, and how far its clock is ahead; raises ConnectionLost."""
+        tables = self.tables
+        tables.node, tables.database = tables.node or lane.target.label, lane.target.db
+        before_s = self._clock()
+        (info,) = await lane.run(guard.info("server"))
+        server_us = parse_number(parse_info(info), "server_time_usec")
+        now_s = (before_s + self._clock()) / 2
+        tables.ahead_ms = 0 if server_us is None else round(server_us / 1000 - now_s * 1000)
 
     def reset(self) -> None:
         """Forget all keys that wait: the scan begins again."""
@@ -153,6 +248,7 @@ class InspectionPipeline:
         self._encoded.clear()
         self.last_stages.reset()
         self._answered.clear()
+        self.tables.clear()
         self.own_read_keys = 0
 
     def take_waiting(self) -> list[bytes]:
@@ -167,7 +263,7 @@ class InspectionPipeline:
     def add_page(self, keys: list[bytes]) -> None:
         """Inspect these keys."""
         if keys and max(map(len, keys)) > MAX_BULK_KEY_BYTES:
-            self.findings.add_unread([key for key in keys if len(key) > MAX_BULK_KEY_BYTES])
+            self.tables.add_unread([key for key in keys if len(key) > MAX_BULK_KEY_BYTES])
             keys = [key for key in keys if len(key) <= MAX_BULK_KEY_BYTES]
         sampled, others = self.listed.divided(keys)
         if others:
@@ -249,8 +345,9 @@ class InspectionPipeline:
             self._go_on_with_answered(is_all=False)
 
     def settle(self) -> None:
-        """Read all answers that there are, so that the findings know of every key that was asked everything."""
+        """Read all answers and make a table of all keys about which all is known, so that the findings know of each."""
         self._go_on_with_answered(is_all=True)
+        self.tables.hand_on()
 
     def _go_on_with_answered(self, *, is_all: bool) -> None:
         for query, replies in self._answered.take(is_all=is_all):
@@ -282,7 +379,7 @@ class InspectionPipeline:
     def count_gone(self, keys: int) -> None:
         """Count keys that are gone."""
         if keys:
-            self.findings.add_vanished(keys)
+            self.tables.add_vanished(keys)
 
     def _after(self, stage: Stage, batch: InspectedBatch) -> None:
         """Let keys go on whose questions of a stage are answered."""
@@ -325,7 +422,3 @@ class InspectionPipeline:
             self._typed.add(batch)
         else:
             self.last_stages.go_on(batch)
-
-
-NewPipeline: TypeAlias = Callable[..., InspectionPipeline]
-"""Makes what asks about the keys of one node; it takes what `InspectionPipeline` does."""

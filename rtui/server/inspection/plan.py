@@ -50,6 +50,9 @@ COMMAND_NAMES: Final = (
 )
 """The commands that are sent for each key, as the server's statistics name them."""
 
+KEY_US: Final = 3.0
+"""Server time of five commands a key on a million keys, reading and answering included: Redis 7.0 3.2, Valkey 9 2.7."""
+
 
 class InspectionPlan:
     """The commands of an inspection; they change with what is learned about the user's rights on the way.

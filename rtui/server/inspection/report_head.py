@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
@@ -32,7 +32,6 @@ from rtui.server import guard
 from rtui.server.facts.first_answers import REPLICA_NOTE
 from rtui.server.guard.evidence import counts_sizes
 from rtui.server.health.info import parse_key_sizes
-from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.sample_pass import ClusterSamplePass, SamplePass
 from rtui.server.scan.progress import Cost, Progress, ScanState
@@ -41,6 +40,9 @@ from rtui.server.wire.capability import Capabilities, CommandRunner, Querier
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.identity import ServerIdentity, parse_identity, parse_info, possible_number
 from rtui.server.wire.replies import Reply
+
+if TYPE_CHECKING:
+    from rtui.server.inspection.pipeline import InspectionPipeline
 
 
 def coverage_of(

@@ -11,12 +11,12 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rtui.analysis.estimates import Estimate, wilson
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
-from rtui.server.inspection.pipeline import KEY_US, InspectionPipeline
+from rtui.server.inspection.plan import KEY_US
 from rtui.server.scan.node import KeyQueries
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, Progress, ScanState
@@ -30,6 +30,9 @@ from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
 from rtui.server.wire.supervised_tasks import failure_of, for_each
+
+if TYPE_CHECKING:
+    from rtui.server.inspection.pipeline import InspectionPipeline
 
 WRITE_US: Final = 120.0
 """Server time of one write at the gentlest pace."""

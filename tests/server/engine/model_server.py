@@ -29,11 +29,12 @@ from rtui.server import guard
 from rtui.server.engine._scan import ScanEngine
 from rtui.server.engine._slot_filter import SlotFilter
 from rtui.server.guard.command import find_spec, scan_template
+from rtui.server.inspection.engine_inspection import InspectingEngine
+from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.page import scan_page
 from rtui.server.scan.ranges import Ranges
-from rtui.server.source.inspection import InspectingEngine, TableInspection
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.engine_drivers import Event
 from rtui.server.wire.errors import ServerBusyError
@@ -241,7 +242,7 @@ class Recorded(TableAggregates):
         return sorted((row for table in self.tables for row in table.rows()), key=repr)
 
 
-def pipeline_of(setting: Setting) -> TableInspection:
+def pipeline_of(setting: Setting) -> InspectionPipeline:
     """An inspection whose tables are counted."""
     findings = Recorded(setting)
     capabilities = Capabilities()
@@ -251,12 +252,12 @@ def pipeline_of(setting: Setting) -> TableInspection:
     own_reads = OwnReads()
     for key in sorted(setting.own_reads):
         own_reads.add(key, STARTED_S - 50, used_s=STARTED_S - 1_000, counter=None)
-    return TableInspection(
+    return InspectionPipeline(
         plan, findings, first_sampled=setting.first_sampled, clock=lambda: STARTED_S, own_reads=own_reads
     )
 
 
-def findings_of(pipeline: TableInspection) -> Recorded:
+def findings_of(pipeline: InspectionPipeline) -> Recorded:
     """What counts the tables of an inspection."""
     return cast("Recorded", pipeline.tables.findings)
 
@@ -286,7 +287,7 @@ def ask(server: ModelServer, packed: bytes) -> tuple[bytes, list[str]]:
     return b"".join(map(server.answer, requests.commands)), ["" if spec is None else spec.name for spec in specs]
 
 
-def ask_pipeline(pipeline: TableInspection, server: ModelServer, most: int) -> bool:
+def ask_pipeline(pipeline: InspectionPipeline, server: ModelServer, most: int) -> bool:
     """Ask what a pipeline wants to know next; return whether there was anything."""
     queries = pipeline.next_write(most)
     if queries is None:
@@ -300,7 +301,7 @@ def ask_pipeline(pipeline: TableInspection, server: ModelServer, most: int) -> b
 
 def inspect_in_python(
     setting: Setting, server: ModelServer, key_filter: SlotFilter | None = None, elsewhere: list[bytes] | None = None
-) -> TableInspection:
+) -> InspectionPipeline:
     """Inspect all keys of a server in Python, or those that a filter delivers; others may be `elsewhere`."""
     pipeline = pipeline_of(setting)
     if elsewhere is not None:
@@ -349,7 +350,7 @@ class CompiledRun:
         self.losses = self.received = 0
         self._rng = rng
 
-    def run(self, *, longest_piece: int = 10**9, losses: int = 0, lose_after: int | None = None) -> TableInspection:
+    def run(self, *, longest_piece: int = 10**9, losses: int = 0, lose_after: int | None = None) -> InspectionPipeline:
         """Inspect to the end; the connection is lost so often at most, or after so many bytes."""
         engine = self.engine
         while True:

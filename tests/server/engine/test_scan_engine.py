@@ -15,10 +15,10 @@ from rtui.analysis.columns import ALL_COLUMNS, EVERYTHING, SAMPLED_COLUMNS, Aske
 from rtui.keyspace.slices import finish
 from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.server.engine._slot_filter import SlotFilter
+from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.scan.cluster_slots import ACCEPT, ACCEPT_NEW, DROP, fingerprint
 from rtui.server.scan.cursor import POSITION_END, Dialect, equal_ranges
 from rtui.server.scan.ranges import CursorSpan, Ranges
-from rtui.server.source.inspection import TableInspection
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from tests.examples import examples
 from tests.server.engine.model_server import (
@@ -90,7 +90,7 @@ def case_of(rng: Random) -> tuple[Setting, list[list[bytes]], Answers]:
     return replace(setting, registry=rng.choice((None, REGISTRY, REGISTRY))), pages, answers
 
 
-def told(pipeline: TableInspection) -> dict[str, Any]:
+def told(pipeline: InspectionPipeline) -> dict[str, Any]:
     """What came of an inspection apart from the summary."""
     findings = findings_of(pipeline)
     return {
@@ -107,7 +107,7 @@ def delivered(run: CompiledRun) -> int:
     return run.engine.progress()[4]
 
 
-def compare(pure: TableInspection, compiled: TableInspection) -> None:
+def compare(pure: InspectionPipeline, compiled: InspectionPipeline) -> None:
     """Fail unless both have found the same."""
     assert told(pure) == told(compiled)
     assert findings_of(pure).rows() == findings_of(compiled).rows()

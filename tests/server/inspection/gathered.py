@@ -17,13 +17,12 @@ from rtui.analysis.columns import EVERYTHING, Columns
 from rtui.analysis.report.document import KeyRecord, Scope
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
+from rtui.server.inspection.tables import TableFindings
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
-from rtui.server.source.inspection import TableInspection
-from rtui.server.source.tables import TableFindings
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 
@@ -107,6 +106,6 @@ async def inspecting(
     capabilities = Capabilities()
     await capabilities.probe(connection)
     plan = InspectionPlan(capabilities, connection.server, connection.no_touch, columns)
-    pipeline = TableInspection(plan, found, first_sampled=first_sampled)
+    pipeline = InspectionPipeline(plan, found, first_sampled=first_sampled)
     node = ScanNode(connection, Dialect.OPAQUE, queries=pipeline)
     return Scan([node], lambda keys: None, RunControl(pace), **options), pipeline

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rtui.analysis.aggregate.tally import InspectedBatch
@@ -11,6 +13,7 @@ from rtui.server import guard
 from rtui.server.inspection.last_stages import TOO_COSTLY_NOTE, LastStages
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.queries import Query, Stage, WaitingKeys
+from rtui.server.inspection.tables import Tables
 from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.identity import NoTouch, ServerIdentity
@@ -29,8 +32,15 @@ class Stages:
     def __init__(self) -> None:
         server = ServerIdentity(product="redis", version=(7, 0, 0))
         self.plan = InspectionPlan(Capabilities(), server, NoTouch.ON, SAMPLED_COLUMNS)
-        self.found, self.gone, self.typed = Gathered(), list[bytes](), WaitingKeys()
-        self.stages = LastStages(self.plan, self.found, clock=lambda: NOW_S, gone=self.gone.extend)
+        self._found, self.gone, self.typed = Gathered(), list[bytes](), WaitingKeys()
+        self._tables = Tables(self._found, "")
+        self.stages = LastStages(self.plan, self._tables, clock=lambda: NOW_S, gone=self.gone.extend)
+
+    @property
+    def found(self) -> Gathered:
+        """What has come of the keys."""
+        self._tables.hand_on()
+        return self._found
 
     def timed(self) -> Query:
         """The timed query that is sent next."""
@@ -90,7 +100,7 @@ def test_keys_that_wait_go_on_with_a_note_once_others_were_costly() -> None:
     for _ in range(MAX_COSTLY - 1):
         one.stages.cost_watch.observe(1, 2 * COSTLY_S)
     query = one.timed()
-    one.stages.go_on_after_timed([query.batch], 1, 2 * COSTLY_S)
+    one.stages.go_on_after_timed([replace(query.batch, memory_bytes=[900])], 1, 2 * COSTLY_S)
     one.stages.go_on(InspectedBatch(STREAM.name, [b"later"]))
     assert not one.stages.keys
     notes = {key: facts["note"] for key, facts in one.found.facts.items()}

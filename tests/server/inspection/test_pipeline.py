@@ -76,6 +76,7 @@ def test_results_go_to_the_findings_that_were_named_last() -> None:
     pipeline.count_gone(2)
     assert pipeline.take_waiting()
     pipeline.last_stages.go_on(batch)
+    pipeline.settle()
     assert (len(first.facts), len(first.unread_names), first.vanished) == (0, 0, 0)
     assert (len(second.facts), len(second.unread_names), second.vanished) == (1, 1, 2)
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.columns import EVERYTHING, SAMPLE_EVERY, SAMPLED_COLUMNS
+from rtui.server.inspection.pipeline import EveryNth, ListedKeys
 from rtui.server.inspection.plan import InspectionPlan
-from rtui.server.inspection.sampled_keys import EveryNth, ListedKeys
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 

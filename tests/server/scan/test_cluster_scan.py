@@ -17,6 +17,7 @@ from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 from rtui.server.deployment.topology import ClusterWatch
+from rtui.server.inspection.engine_inspection import EngineInspection
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.cluster_scan import ClusterScan
 from rtui.server.scan.cluster_slots import ClusterSlots
@@ -26,7 +27,6 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
-from rtui.server.source.inspection import TableInspection
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection
@@ -115,11 +115,11 @@ class Counted:
         if self.keys >= self.pauses_at:
             self.control.pause()
 
-    def queries(self, connection: Connection) -> TableInspection | None:
+    def queries(self, connection: Connection) -> EngineInspection | None:
         if self.kind not in {"inspected", "inspected in Python"}:
             return None
         plan = InspectionPlan(Capabilities(), connection.server, connection.no_touch)
-        return TableInspection(plan, self.findings)
+        return EngineInspection(plan, self.findings)
 
     def check(self, names: set[bytes]) -> None:
         """Each key once."""

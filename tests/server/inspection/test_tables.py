@@ -14,9 +14,9 @@ from rtui.analysis.aggregate.presets import preset
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.keyspace.slots import key_slot
-from rtui.server.source.tables import TABLE_ROWS, LengthFloors, Tables, table_of
+from rtui.server.inspection.tables import TABLE_ROWS, LengthFloors, Tables, table_of
 from rtui.table.schema import LATEST_MS, NEVER, SCHEMA, keys_of
-from tests.server.source.kept import Kept
+from tests.server.inspection.kept import Kept
 
 KEYS = st.lists(st.one_of(st.binary(max_size=12), st.text(max_size=9).map(str.encode), st.just(b"{a}b")), max_size=30)
 

@@ -12,13 +12,13 @@ import polars as pl
 from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.analysis.columns import EVERYTHING, Asked, Columns
 from rtui.keyspace.slots import key_slot
+from rtui.server.inspection.engine_inspection import EngineInspection
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.cursor import Dialect, dialect_of
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
-from rtui.server.source.inspection import TableInspection
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 from rtui.table.schema import NEVER, SCHEMA, keys_of
@@ -87,12 +87,12 @@ async def reading(
     pace: Pace = Pace.FULL,
     dialect: Dialect | None = None,
     **options: Any,
-) -> tuple[Scan, TableInspection]:
+) -> tuple[Scan, EngineInspection]:
     """A scan that reads all keys into tables, not yet run; where cursors are opaque Python asks."""
     capabilities = Capabilities()
     await capabilities.probe(connection)
     plan = InspectionPlan(capabilities, connection.server, connection.no_touch, columns)
-    inspection = TableInspection(plan, found, **options)
+    inspection = EngineInspection(plan, found, **options)
     node = ScanNode(connection, dialect or dialect_of(connection.server), queries=inspection)
     return Scan([node], lambda keys: None, RunControl(pace)), inspection
 

@@ -1,8 +1,7 @@
-"""The inspection of all keys that a scan returns, whose results are tables of rows.
+"""An inspection by the compiled engine, which asks about each key and holds what is known of it in arrays.
 
-The compiled engine asks about each key and holds what is known of it in arrays. After a slice of time the rows about
-which all is known become a table. Keys that it leaves to Python, since an eye has to be kept on what they cost, go on
-in the parts of `InspectionPipeline`, and so do all keys where Python scans. What a reply means that is no plain answer,
+After a slice of time the rows about which all is known become a table. Keys that it leaves to Python, since an eye has
+to be kept on what they cost, go on in the stages of `InspectionPipeline`. What a reply means that is no plain answer,
 and which lengths are asked late, is decided here.
 """
 
@@ -11,9 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rtui.analysis.aggregate.tally import Findings, InspectedBatch
+from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.keyspace.types import type_of
 from rtui.server import guard
 from rtui.server.facts.answers import expected
@@ -22,14 +21,11 @@ from rtui.server.guard.command import KeyCommand, KeyTemplate, key_template
 from rtui.server.guard.evidence import Evidence, MemoryUsagePolicy
 from rtui.server.inspection.last_stages import memory_note
 from rtui.server.inspection.pipeline import InspectionPipeline
-from rtui.server.inspection.plan import InspectionPlan
+from rtui.server.inspection.tables import EngineRows
 from rtui.server.scan.node import EngineQueries
 from rtui.server.scan.page import is_elsewhere, is_temporary
-from rtui.server.source.tables import EngineRows, TableFindings, Tables
 from rtui.server.wire.capability import is_key_refusal, means_gone, refuses_fact
 from rtui.server.wire.errors import ServerBusyError
-from rtui.server.wire.identity import parse_info, parse_number
-from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import ServerError
 
 if TYPE_CHECKING:
@@ -75,51 +71,8 @@ class Taken(NamedTuple):
     """By type what was asked late, see `ScanEngine.take_late`."""
 
 
-class TableInspection(InspectionPipeline):
-    """Asks about every key that a scan lists, by the engine or in Python, and hands tables to its findings."""
-
-    def __init__(self, plan: InspectionPlan, findings: TableFindings, *, node: str = "", **options: Any) -> None:
-        """`node` is host and port of the primary that serves the keys, by default those of the lane's server.
-
-        Other options are those of `InspectionPipeline`.
-        """
-        self.tables = Tables(findings, node)
-        super().__init__(plan, cast("Findings", self.tables), **options)  # its parts only hand keys on
-        self._clocked: Lane | None = None
-        """The lane whose server's clock was compared with that of rtui."""
-
-    def add_to(self, findings: TableFindings) -> None:
-        """Hand the results to other findings from now on."""
-        self.tables.use(findings)
-
-    @property
-    def waiting(self) -> int:
-        """Keys about which something is still to be sent, or that are to go into a table."""
-        return super().waiting + self.tables.rows
-
-    async def use_lane(self, lane: Lane) -> None:
-        """Ask on this lane from now on, and only what its server allows; raises ConnectionLost."""
-        await super().use_lane(lane)
-        if lane is self._clocked:
-            return
-        tables = self.tables
-        tables.node, tables.database = tables.node or lane.target.label, lane.target.db
-        before_s = self._clock()
-        (info,) = await lane.run(guard.info("server"))
-        server_us = parse_number(parse_info(info), "server_time_usec")
-        now_s = (before_s + self._clock()) / 2
-        tables.ahead_ms = 0 if server_us is None else round(server_us / 1000 - now_s * 1000)
-        self._clocked = lane
-
-    def reset(self) -> None:
-        """Forget all keys: the scan begins again."""
-        super().reset()
-        self.tables.clear()
-
-    def settle(self) -> None:
-        """Make a table of all keys about which all is known, so that the findings know of each."""
-        super().settle()
-        self.tables.hand_on()
+class EngineInspection(InspectionPipeline):
+    """Asks about every key that a scan lists, by the engine where that scans."""
 
     @property
     def compiled(self) -> Callable[[ScanEngine], EngineQueries]:
@@ -130,7 +83,7 @@ class TableInspection(InspectionPipeline):
 class InspectingEngine:
     """One engine that asks for an inspection; see the module."""
 
-    def __init__(self, pipeline: TableInspection, engine: ScanEngine) -> None:
+    def __init__(self, pipeline: InspectionPipeline, engine: ScanEngine) -> None:
         self._pipeline, self._plan, self._engine = pipeline, pipeline.plan, engine
         self._revision = (-1, -1)
         self._defined = self._own_reads = self._vanished = 0

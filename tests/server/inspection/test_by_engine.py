@@ -20,8 +20,8 @@ from rtui.table.schema import keys_of
 from tests.faults import Fault, FaultProxy
 from tests.grammar import Grammar, load
 from tests.server import every_type
+from tests.server.inspection.kept import Kept, expiries_agree, reading, said, told
 from tests.server.scanned import numbered, plant, uproot
-from tests.server.source.kept import Kept, expiries_agree, reading, said, told
 from tests.server.targets import connected, eventually, target_of
 from tests.servers import Server
 from tests.wire import bulk

@@ -1,1 +1,0 @@
-"""The facts of all keys of a server as tables, without the compiled engine."""
