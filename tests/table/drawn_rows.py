@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 from hypothesis import strategies as st
-from rtui.server.source.tables import TableFindings
-from rtui.server.source.tables import table_of as table_of_batches
 
 from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.server.inspection.tables import TableFindings
+from rtui.server.inspection.tables import table_of as table_of_batches
 from rtui.table.schema import NEVER, SCHEMA, names_of
 
 STARTED_MS = 1_790_000_000_000

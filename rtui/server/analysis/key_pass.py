@@ -31,10 +31,9 @@ from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.cursor_proof import prove_cursors
 from rtui.server.scan.page import ScanFilter, disagreement, too_many_gone
 from rtui.server.scan.progress import Cost, ScanState
-from rtui.server.scan.run_control import RunControl
+from rtui.server.scan.run_control import RunControl, Turns
 from rtui.server.scan.sampling import can_sample
 from rtui.server.scan.scan import Scan
-from rtui.server.scan.turns import Turns
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.supervised_tasks import failure_of, for_each

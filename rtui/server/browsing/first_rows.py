@@ -30,8 +30,7 @@ from rtui.server.scan.node_scan import MAX_LOSSES
 from rtui.server.scan.page import BeginAgainError, ScanFilter, SizeSnapshot, read_snapshot, scan_page, snapshot_commands
 from rtui.server.scan.progress import Cost
 from rtui.server.scan.run_control import YIELD_S, RunControl
-from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, can_sample, contradiction, sample
-from rtui.server.scan.slot_sampling import sample_slots
+from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, can_sample, contradiction, sample, sample_slots
 from rtui.server.wire.backoff import backoff_s
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection

@@ -28,7 +28,7 @@ from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
 from rtui.server.chance import new_random
-from rtui.server.scan.slot_views import moving_slots, own_line, served_slots
+from rtui.server.scan.slot_ledger import moving_slots, own_line, served_slots
 from rtui.server.wire.command_log import CommandLog, Purpose, sent_for
 from rtui.server.wire.errors import ConnectFailure, FailureKind, RtuiError
 from rtui.server.wire.failures import refusal

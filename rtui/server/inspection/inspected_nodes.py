@@ -32,7 +32,7 @@ from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.cursor_proof import known_dialect
 from rtui.server.scan.node import ScanNode, with_slots
 from rtui.server.scan.page import SizeSnapshot, take_snapshot
-from rtui.server.scan.turns import Turns
+from rtui.server.scan.run_control import Turns
 from rtui.server.wire.capability import Capabilities, CommandRunner, Feature
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection, Lost

@@ -21,8 +21,7 @@ from rtui.server.scan.node import KeyQueries
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
-from rtui.server.scan.sampling import CALL_US, Sample, contradiction, sample
-from rtui.server.scan.slot_sampling import SlotSample, sample_slots
+from rtui.server.scan.sampling import CALL_US, Sample, SlotSample, contradiction, sample, sample_slots
 from rtui.server.wire.backoff import backoff_s
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection

@@ -19,8 +19,7 @@ from typing import Final
 from rtui.keyspace.slots import SLOTS, joined_ranges, key_slot
 from rtui.server.engine._slot_filter import SlotFilter
 from rtui.server.scan.ranges import Slots
-from rtui.server.scan.slot_ledger import NONE, Observed, SlotLedger
-from rtui.server.scan.slot_views import SlotView
+from rtui.server.scan.slot_ledger import NONE, Observed, SlotLedger, SlotView
 
 DROP: Final = 0
 """Keys of the slot are dropped."""

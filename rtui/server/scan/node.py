@@ -17,7 +17,7 @@ from rtui.server.guard.command import Command
 from rtui.server.scan.cursor import Dialect, equal_ranges
 from rtui.server.scan.pace import MAX_COUNT, MAX_WIDTH
 from rtui.server.scan.ranges import CursorSpan, Ranges, Slots
-from rtui.server.scan.slot_views import read_slot_view
+from rtui.server.scan.slot_ledger import read_slot_view
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.lane import Lane

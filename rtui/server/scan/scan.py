@@ -19,8 +19,7 @@ from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.pipeline import ScanPipeline
 from rtui.server.scan.progress import Cost, NodeProgress, Progress, ScanNote, ScanState, Speedometer
 from rtui.server.scan.ranges import CursorSpan
-from rtui.server.scan.run_control import RunControl
-from rtui.server.scan.turns import NODES_AT_ONCE
+from rtui.server.scan.run_control import NODES_AT_ONCE, RunControl
 from rtui.server.wire.supervised_tasks import failure_of
 
 NAMED: Final = 3

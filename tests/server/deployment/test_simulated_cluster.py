@@ -22,9 +22,8 @@ from rtui.server.scan.node import ScanNode
 from rtui.server.scan.node_scan import QUEUED
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
-from rtui.server.scan.run_control import RunControl
+from rtui.server.scan.run_control import NODES_AT_ONCE, RunControl
 from rtui.server.scan.scan import Scan
-from rtui.server.scan.turns import NODES_AT_ONCE
 from tests.fakes.cluster import Shape, SimulatedCluster, simulated
 from tests.servers import CHECKOUT
 

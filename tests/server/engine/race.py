@@ -24,7 +24,7 @@ from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import AnalysisOptions, BrowseOptions
-from rtui.server.scan import cluster_scan, slot_passes
+from rtui.server.scan import cluster_scan, listing
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Connection
@@ -127,7 +127,7 @@ def main(seconds: float, seed: int) -> None:
     """Run one after the other for so long, each kind at least once."""
     for name in ("FIRST_REPORT_S", "REPORT_EVERY_S"):
         setattr(analysis_run, name, 0.0)
-    for module in (cluster_scan, slot_passes):
+    for module in (cluster_scan, listing):
         module.VIEW_EVERY_S = 0.1  # type: ignore[attr-defined]
     analysis_run.REPORT_SHARE = 1e9  # type: ignore[misc]
     os.environ.pop("LD_PRELOAD", None)  # not for the server

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.server.scan.cluster_slots import ClusterSlots
-from rtui.server.scan.slot_ledger import SlotLedger
-from rtui.server.scan.slot_views import SlotView
+from rtui.server.scan.slot_ledger import SlotLedger, SlotView
 from tests.examples import examples
 
 TAGS = [b"{%d}" % number for number in range(12)]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rtui.keyspace.slots import key_slot
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.run_control import RunControl
-from rtui.server.scan.slot_sampling import SlotSample, sample_slots, wanted_keys
+from rtui.server.scan.sampling import SlotSample, sample_slots, wanted_keys
 from tests.server.targets import connected, target_of
 from tests.servers import Server
 
