@@ -49,7 +49,7 @@ def _candidates(patterns: Sequence[Pattern], group: Sequence[int]) -> Iterator[t
     closed: defaultdict[tuple[bytes, ...], list[int]] = defaultdict(list)
     for at in group:
         if at not in others:
-            closed[tuple(one.separator for one in patterns[at].segments)].append(at)
+            closed[tuple(segment.separator for segment in patterns[at].segments)].append(at)
     for separators, members in closed.items():
         yield from _pairs_alike(patterns, members, range(len(separators)))
 
@@ -67,7 +67,7 @@ def _pairs_alike(
     by_text: defaultdict[bytes | None, list[int]] = defaultdict(list)
     for at, text in zip(members, texts[place], strict=True):
         by_text[text].append(at)
-    rest = [one for one in texts if one != place]
+    rest = [other for other in texts if other != place]
     free = by_text.pop(None, [])
     for some in (free, *by_text.values()):
         yield from _pairs_alike(patterns, some, rest)
@@ -79,7 +79,7 @@ def common_key(first: Pattern, second: Pattern) -> bytes | None:
     separators = first.separators
     if any(segment.spans(separators) for segment in (*first.segments, *second.segments)):
         return _common_open(first, second)
-    if [one.separator for one in first.segments] != [one.separator for one in second.segments]:
+    if [segment.separator for segment in first.segments] != [segment.separator for segment in second.segments]:
         return None
     pairs = list(zip(first.segments, second.segments, strict=True))
     if any(one.literal is not None and two.literal not in (None, one.literal) for one, two in pairs):

@@ -74,7 +74,7 @@ class EntryReader:
             examples=tuple(
                 self._example(one, (*place, "examples", number)) for number, one in enumerate(table.examples)
             ),
-            references=tuple(one for one in references if one is not None),
+            references=tuple(reference for reference in references if reference is not None),
             lock=lock,
             expires_in=None if table.expires_in is None else self._source(table.expires_in, (*place, "expires_in")),
             longest=table.longest,
@@ -117,7 +117,7 @@ class EntryReader:
         if not given:
             self._wrong(place, "a list has one value at least")
             return None
-        return Values(ENUM, options=tuple(dict.fromkeys(one.encode() for one in given)))
+        return Values(ENUM, options=tuple(dict.fromkeys(option.encode() for option in given)))
 
     def _lengths(self, text: str, place: Place) -> Lengths:
         found: list[tuple[int, int | None]] = []
@@ -126,7 +126,7 @@ class EntryReader:
             if match is None:
                 self._wrong(place, f"{choice!r} is no length: 32, 32|64, 1..10 or <=10")
                 continue
-            exact, low, high, most, least = (None if one is None else int(one) for one in match.groups())
+            exact, low, high, most, least = (None if text is None else int(text) for text in match.groups())
             if exact is not None:
                 found.append((exact, exact))
             else:
@@ -174,7 +174,7 @@ class EntryReader:
         source, path = found
         types = expectations.types
         if types and source.types and not set(types) & set(source.types):
-            is_of = " or ".join(one.decode() for one in source.types)
+            is_of = " or ".join(type_name.decode() for type_name in source.types)
             self._wrong((*place, "from"), f"{table.source} is of {is_of}, and the pattern of none of them")
         more = () if source.placeholder is None else (source.placeholder,)
         target = self._template(table.to, pattern, values, more, (*place, "to"))
@@ -205,12 +205,12 @@ class EntryReader:
     ) -> Pattern | None:
         """Return a name made of the placeholders of a pattern and of `more`; None, with a recorded mistake, if it is
         wrong."""
-        alone = {one: Values(ANY_DEPTH) for one in more if text == f"{{{one}}}"}
+        alone = {name: Values(ANY_DEPTH) for name in more if text == f"{{{name}}}"}
         template = self._pattern(text, {**values, **alone}, place)
         if template is None:
             return None
         known = (*pattern.names, *more)
-        for name in (one.name for one in template.placeholders):
+        for name in (placeholder.name for placeholder in template.placeholders):
             if name not in known:
                 self._wrong(place, f"{{{name}}} is not in the pattern{meant(name, known)}")
                 return None

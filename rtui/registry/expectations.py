@@ -103,7 +103,7 @@ def read_ttl(text: str) -> Ttl:
     may_be_missing = may_expire = False
     lows: list[int | None] = []
     highs: list[int | None] = []
-    for choice in (one.strip() for one in text.split("|")):
+    for choice in (choice.strip() for choice in text.split("|")):
         if choice == "none":
             may_be_missing = True
             continue
@@ -111,8 +111,8 @@ def read_ttl(text: str) -> Ttl:
         bounds = Bounds() if choice == "required" else _bounds(choice, parse_duration, f"none, required, {_RANGE}")
         lows.append(bounds.low)
         highs.append(bounds.high)
-    low = min((one for one in lows if one is not None), default=None) if None not in lows else None
-    high = max((one for one in highs if one is not None), default=None) if None not in highs else None
+    low = min((bound for bound in lows if bound is not None), default=None) if None not in lows else None
+    high = max((bound for bound in highs if bound is not None), default=None) if None not in highs else None
     return Ttl(text, may_be_missing, may_expire, low, high)
 
 
@@ -240,7 +240,7 @@ class Expectations:
         broken = breaches_of(self.broken(found))
         rows: list[tuple[str, str, object, Sequence[Breach]]] = []
         if self.types:
-            expected = " or ".join(one.decode("utf-8", "replace") for one in self.types)
+            expected = " or ".join(type_name.decode("utf-8", "replace") for type_name in self.types)
             rows.append(("type", expected, found.type, (Breach.TYPE,)))
         if self.ttl is not None:
             ways = (Breach.TTL_MISSING, Breach.TTL_LONG, Breach.TTL_UNEXPECTED)
@@ -250,6 +250,6 @@ class Expectations:
         if self.length is not None:
             rows.append(("length", self.length_text, found.length, (Breach.LENGTH,)))
         return tuple(
-            Check(fact, expected, next((one for one in ways if one in broken), None), value is not None)
+            Check(fact, expected, next((way for way in ways if way in broken), None), value is not None)
             for fact, expected, value, ways in rows
         )

@@ -196,7 +196,7 @@ class Values:
             return self.options
         if not self.lengths or (self.form.unit is None and self.form is not ANY):
             return self.form.samples
-        found = (bytes((one * low)[:low]) for low, _ in self.lengths for one in self.form.samples if low)
+        found = (bytes((sample * low)[:low]) for low, _ in self.lengths for sample in self.form.samples if low)
         return (*found, *self.form.samples)
 
 
@@ -204,7 +204,7 @@ class Values:
 def _other_than(separators: tuple[bytes, ...]) -> bytes:
     if not separators:
         return b"(?s:.)"
-    if all(len(one) == 1 for one in separators):
+    if all(len(separator) == 1 for separator in separators):
         return b"[^" + b"".join(map(re.escape, separators)) + b"]"
     return b"(?s:(?!" + b"|".join(map(re.escape, separators)) + b").)"
 

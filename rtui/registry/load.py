@@ -202,7 +202,7 @@ class _Reading:
 
     def _separators(self, document: Document) -> tuple[bytes, ...]:
         given = [":"] if document.separators is None else document.separators
-        return Separators([one.encode() for one in given]).values
+        return Separators([separator.encode() for separator in given]).values
 
     def _levels(self) -> RuleLevels:
         raw = self._raw.get("rules", {})

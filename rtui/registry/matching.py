@@ -130,8 +130,8 @@ class _Trial:
         if match is None:
             self._keys += 1
             if self._keys <= MOST_SINGLY:
-                return next((one.index for one in self._shapes if one.match(key)), NO_PATTERN)
-            match = self._match = re.compile(b"|".join(b"(" + one.source + rb")\Z" for one in self._shapes)).match
+                return next((shape.index for shape in self._shapes if shape.match(key)), NO_PATTERN)
+            match = self._match = re.compile(b"|".join(b"(" + shape.source + rb")\Z" for shape in self._shapes)).match
         found = match(key)
         return NO_PATTERN if found is None else self._shapes[(found.lastindex or 1) - 1].index
 
@@ -190,7 +190,7 @@ def _sequence(separators: Sequence[bytes], known: Sequence[bytes]) -> Sequenced:
 
 
 def _are_bytes(separators: Sequence[bytes]) -> bool:
-    return all(len(one) == 1 for one in separators)
+    return all(len(separator) == 1 for separator in separators)
 
 
 _BETWEEN: Final = b"\0"

@@ -156,12 +156,12 @@ class NamingRules:
         self._ok = bytes({*config.characters.encode()} & set(range(0x80)) | {*b"".join(separators)})
         self._ok = self._ok.translate(None, _WHITESPACE + _QUOTES + _CONTROL)
         self._without_separators = bytes(set(self._ok) - {*b"".join(separators)})
-        self._wide = frozenset(one for one in config.characters if not one.isascii())
+        self._wide = frozenset(character for character in config.characters if not character.isascii())
         self._single = separators[0] if len(separators) == 1 else None
         self._split = re.compile(b"|".join(map(re.escape, separators))).split if separators else _unsplit
         self._form = Identifiers(separators).form
         self._longest_of = dict(longest_of)
-        others = "".join(one for one in config.other_separators if one.encode() not in separators)
+        others = "".join(separator for separator in config.other_separators if separator.encode() not in separators)
         self._others = re.compile(b"[" + re.escape(others.encode()) + b"]").search if others else None
         self._names: defaultdict[Style | None, dict[bytes, int]] = defaultdict(dict)
         """Results for segments, by the allowed styles."""
@@ -305,7 +305,7 @@ class NamingRules:
             found = MIXED
         if len(part) > LONGEST_NAME or not _NAME(part):
             return found | IS_LONG
-        common = reduce(and_, (styles_of(one.strip(b"_-")) for one in _PIECES(part)))
+        common = reduce(and_, (styles_of(piece.strip(b"_-")) for piece in _PIECES(part)))
         found |= int(ALL_STYLES & ~common) << STYLE_SHIFT
         if allowed is not None and not common & allowed:
             found |= CASE
@@ -354,11 +354,11 @@ class NamingRules:
             mask |= CONTROL
         if not rest.isascii():
             try:
-                wide = {one for one in key.decode() if not one.isascii()}
+                wide = {character for character in key.decode() if not character.isascii()}
             except UnicodeDecodeError:
                 return mask | ENCODING
-            for one in wide - self._wide:
-                mask |= WHITESPACE if one.isspace() else CONTROL if is_hidden(one) else CHARACTERS
+            for character in wide - self._wide:
+                mask |= WHITESPACE if character.isspace() else CONTROL if is_hidden(character) else CHARACTERS
             rest = bytes(byte for byte in rest if byte < 0x80)
         return mask | (CHARACTERS if rest.translate(None, _WHITESPACE + _QUOTES + _CONTROL) else 0)
 

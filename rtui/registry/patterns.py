@@ -134,23 +134,23 @@ class Pattern:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of its named placeholders."""
-        return tuple(one.name for one in self.placeholders if one.is_named)
+        return tuple(placeholder.name for placeholder in self.placeholders if placeholder.is_named)
 
     @cached_property
     def specificity(self) -> tuple[int, ...]:
         """The sort key of patterns: smaller is more specific. See the top of this module."""
         kinds = [_kind_of(segment) for segment in self.segments]
         partly = [one for one, kind in zip(self.segments, kinds, strict=True) if kind == _PARTLY]
-        text = sum(len(part.text) for one in partly for part in one.parts if isinstance(part, Literal))
-        values = [one.values for one in self.placeholders]
+        text = sum(len(part.text) for segment in partly for part in segment.parts if isinstance(part, Literal))
+        values = [placeholder.values for placeholder in self.placeholders]
         return (
             -kinds.count(_LITERAL),
             -len(partly),
             -text,
-            -sum(one.form is ENUM for one in values),
-            -sum(one.form.is_typed and one.form is not ENUM for one in values),
-            -sum(bool(one.lengths) for one in values),
-            sum(one.form is ANY_DEPTH for one in values),
+            -sum(value.form is ENUM for value in values),
+            -sum(value.form.is_typed and value.form is not ENUM for value in values),
+            -sum(bool(value.lengths) for value in values),
+            sum(value.form is ANY_DEPTH for value in values),
         )
 
     @cached_property
@@ -326,7 +326,7 @@ def _check(pattern: Pattern) -> None:
     for name in names:
         if names.count(name) > 1:
             raise PatternError(f"{{{name}}} stands in it twice: each placeholder has a name of its own")
-    if sum(one.values.form is ANY_DEPTH for one in pattern.placeholders) > 1:
+    if sum(placeholder.values.form is ANY_DEPTH for placeholder in pattern.placeholders) > 1:
         raise PatternError("only one placeholder can be of any depth")
     for segment in pattern.segments:
         if len(segment.placeholders) > MOST_PLACEHOLDERS:
@@ -334,7 +334,7 @@ def _check(pattern: Pattern) -> None:
         for first, second in zip(segment.parts, segment.parts[1:], strict=False):
             if isinstance(first, Placeholder) and isinstance(second, Placeholder):
                 raise PatternError(f"nothing says where {{{first.name}}} ends and {{{second.name}}} begins")
-            if isinstance(first, Literal) and any(_begins(first.text, one) for one in pattern.separators):
+            if isinstance(first, Literal) and any(_begins(first.text, separator) for separator in pattern.separators):
                 raise PatternError(f"the text before {{{_name_of(second)}}} ends with a part of a separator")
 
 

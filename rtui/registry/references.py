@@ -77,7 +77,7 @@ class Reference:
             filled = self.target.filled(fields)
             return [] if filled is None else [filled]
         found = (self.target.filled({**fields, name: value}) for value in values)
-        return [one for one in found if one is not None]
+        return [name for name in found if name is not None]
 
     def twin_name(self, fields: Mapping[str, bytes]) -> bytes | None:
         """Return the name of the key that must hold the same value, or None."""
@@ -136,9 +136,9 @@ def json_values(text: bytes, path: str) -> list[bytes] | None:
         return None
     for step in json_steps(path):
         if step is None:
-            found = [member for one in found if isinstance(one, list) for member in one[:MOST_VALUES]]
+            found = [member for value in found if isinstance(value, list) for member in value[:MOST_VALUES]]
         else:
-            found = [one[step] for one in found if isinstance(one, dict) and step in one]
+            found = [value[step] for value in found if isinstance(value, dict) and step in value]
     return [_written(one) for one in found[:MOST_VALUES] if isinstance(one, str | int) and not isinstance(one, bool)]
 
 

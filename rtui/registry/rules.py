@@ -83,7 +83,7 @@ class Parameter:
                 return parse_size(written)
             case (Kind.SIZE, int()) if written >= 0:
                 return written
-            case (Kind.WORDS, list() | tuple()) if all(isinstance(one, str) for one in written):
+            case (Kind.WORDS, list() | tuple()) if all(isinstance(word, str) for word in written):
                 return tuple(written)
         raise ValueError
 

@@ -78,7 +78,7 @@ def formats() -> tuple[Format, ...]:
 
 def decoder_names() -> tuple[str, ...]:
     """Return the names that `choose` accepts."""
-    return tuple(dict.fromkeys(one.name for one in (*formats(), *PREFIXES)))
+    return tuple(dict.fromkeys(decoder.name for decoder in (*formats(), *PREFIXES)))
 
 
 def decode(data: bytes, *, limits: Limits = DEFAULT, choose: str | None = None, is_whole: bool = True) -> Decoded:
@@ -109,7 +109,7 @@ def choices(data: bytes, *, limits: Limits = DEFAULT, is_whole: bool = True, fou
     fitting = alternatives(data, limits=limits, is_whole=is_whole, found=found)
     source = Source(data, is_whole)
     first = {name.split(SEPARATOR)[0] for name in fitting}
-    left = sorted({one.name for one in formats() if one.can_read(source)} - first, key=str.casefold)
+    left = sorted({decoder.name for decoder in formats() if decoder.can_read(source)} - first, key=str.casefold)
     return Choices(fitting, tuple(left))
 
 
@@ -130,7 +130,7 @@ def alternatives(
 
 
 def _find_format(name: str) -> Format:
-    found = next((one for one in (*formats(), *PREFIXES) if one.name.casefold() == name.casefold()), None)
+    found = next((decoder for decoder in (*formats(), *PREFIXES) if decoder.name.casefold() == name.casefold()), None)
     if found is None:
         raise UnknownDecoderError(f"there is no decoder {name!r}")
     return found
@@ -197,9 +197,9 @@ def recognise(source: Source, budget: Budget, without: set[str], notes: list[str
     best = next(fitting, None) or _skip_prefix(source, budget, without)
     if best is not None:
         return best
-    for one in formats():
-        if one.needs_proof and one.name not in without and _is_proved(one, source, budget):
-            return one
+    for candidate in formats():
+        if candidate.needs_proof and candidate.name not in without and _is_proved(candidate, source, budget):
+            return candidate
     return TEXT if source.is_text and TEXT.name not in without else HEX
 
 
@@ -226,18 +226,18 @@ def _candidates(source: Source, budget: Budget, notes: list[str] | None = None) 
     if not source.data:
         return []
     found: list[tuple[float, Format]] = []
-    for one in formats():
-        if one.needs_proof or one is TEXT:
+    for candidate in formats():
+        if candidate.needs_proof or candidate is TEXT:
             continue
         try:
-            confidence = one.sniff(source, budget)
+            confidence = candidate.sniff(source, budget)
         except Stopped as stopped:
-            note = _failure(one, stopped)
+            note = _failure(candidate, stopped)
             if notes is not None and note not in notes:
                 notes.append(note)
             continue
         if confidence is not None and confidence > 0:
-            found.append((confidence, one))
+            found.append((confidence, candidate))
             if confidence >= CERTAIN:
                 break
     return sorted(found, key=lambda one: -one[0])
@@ -267,10 +267,10 @@ MAX_CHARACTERS: Final = 400
 """The longest text in a summary."""
 
 _PLAIN: Final = frozenset({TEXT.name, HEX.name, NUMBER.name, UUID_FORMAT.name})
-_READABLE_AS_STORED: Final = frozenset(one.name for one in (*nearly_json.FORMATS, *php.FORMATS))
+_READABLE_AS_STORED: Final = frozenset(decoder.name for decoder in (*nearly_json.FORMATS, *php.FORMATS))
 """Formats that people can read as stored."""
 
-_JSON: Final = frozenset(one.name for one in nearly_json.FORMATS)
+_JSON: Final = frozenset(decoder.name for decoder in nearly_json.FORMATS)
 
 
 @dataclass(frozen=True, slots=True)

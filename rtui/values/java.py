@@ -201,8 +201,8 @@ class JavaReader(Reader):
         while description is not None:
             line.append(description)
             description = description.parent
-        for one in reversed(line):
-            self._fields(one)
+        for ancestor in reversed(line):
+            self._fields(ancestor)
         self.leave()
         _simplify(node)
 

@@ -113,7 +113,7 @@ class MsgpackReader(Reader):
         self.read()
         self.leave()
         names = holder.children[0]
-        if names.kind is not Kind.LIST or any(one.kind is not Kind.TEXT for one in names.children):
+        if names.kind is not Kind.LIST or any(member.kind is not Kind.TEXT for member in names.children):
             raise Invalid("has a record whose names are no texts")
         self._records[kind] = names.children
         holder.kind, holder.name, holder.children, holder.total = Kind.MAP, name, [], len(names.children)
@@ -124,8 +124,8 @@ class MsgpackReader(Reader):
 
     def _members(self, node: Node, names: list[Node]) -> None:
         self.enter(node)
-        for one in names:
-            self.name = Node(Kind.TEXT, one.value)
+        for member in names:
+            self.name = Node(Kind.TEXT, member.value)
             self.read()
         self.leave()
 
@@ -140,7 +140,7 @@ def _is_text(source: Source) -> bool:
     if not header or not source.is_whole:
         return False
     content = Source(source.data[header:])
-    if not content.is_text or not any(one.isalpha() for one in content.text):
+    if not content.is_text or not any(character.isalpha() for character in content.text):
         return False
     return not source.is_text or (content.data[0] < 0x80 and content.data[:1].isalpha())
 

@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 from rtui.values.limits import Budget, Cut, Exceeded, Invalid
 from rtui.values.tree import Kind
 
-_OPCODES: Final = {ord(one.code): one for one in pickletools.opcodes}
+_OPCODES: Final = {ord(opcode.code): opcode for opcode in pickletools.opcodes}
 _FIXED: Final = {"uint1": "<B", "uint2": "<H", "int4": "<i", "uint4": "<I", "uint8": "<Q", "float8": ">d"}
 _COUNTED: Final = {
     "string1": 1, "bytes1": 1, "unicodestring1": 1, "long1": 1,
@@ -198,14 +198,14 @@ class Machine:
 
     def run(self) -> Item:
         """Return the value; after Cut, Invalid or Exceeded `unfinished` returns the part that was built."""
-        for one in instructions(self.data):
+        for instruction in instructions(self.data):
             if self.count % _CLOCK_EVERY == 0:
                 self.budget.check_time()
             self.count += 1
-            if one.opcode.name == "STOP":
-                self.end = one.end
+            if instruction.opcode.name == "STOP":
+                self.end = instruction.end
                 break
-            self._execute(one)
+            self._execute(instruction)
         return self._pop()
 
     def unfinished(self) -> Item | None:

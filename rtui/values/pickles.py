@@ -44,11 +44,11 @@ def _text(name: str, arguments: list[Node]) -> Node | None:
 
 
 def _fraction(name: str, arguments: list[Node]) -> Node:
-    return Node(Kind.NUMBER, "/".join(str(one.value) for one in arguments[:2]), name)
+    return Node(Kind.NUMBER, "/".join(str(argument.value) for argument in arguments[:2]), name)
 
 
 def _complex(name: str, arguments: list[Node]) -> Node:
-    return Node(Kind.NUMBER, repr(complex(*(float(str(one.value)) for one in arguments))), name)
+    return Node(Kind.NUMBER, repr(complex(*(float(str(argument.value)) for argument in arguments))), name)
 
 
 def _bytes(name: str, arguments: list[Node]) -> Node | None:
@@ -119,7 +119,7 @@ def _zone(arguments: list[Node]) -> str:
 
 
 def _timedelta(name: str, arguments: list[Node]) -> Node:
-    days, seconds, microseconds = (int(str(one.value)) for one in arguments)
+    days, seconds, microseconds = (int(str(argument.value)) for argument in arguments)
     return Node(Kind.TEXT, str(timedelta(days, seconds, microseconds)), name)
 
 
@@ -178,7 +178,7 @@ def is_known(name: str) -> bool:
 
 def uuid_text(members: list[Node]) -> str | None:
     """Return the UUID with this pickled state, or None if it is not the state of a UUID."""
-    found = next((one.value for one in members if one.name is not None and one.name.value == "int"), "")
+    found = next((member.value for member in members if member.name is not None and member.name.value == "int"), "")
     try:
         return str(UUID(int=int(str(found))))
     except ValueError:
@@ -268,7 +268,7 @@ class _Tree:
     def _object(self, item: Item, place: str, depth: int) -> Node:
         """Return an object as a plain value if its class is known, else with its arguments, state and members."""
         holder = Node(Kind.LIST)
-        self._fill(holder, [(None, one) for one in item.arguments], place, depth)
+        self._fill(holder, [(None, argument) for argument in item.arguments], place, depth)
         arguments = holder.children
         known = known_object(item.maker, arguments)
         if known is None and not item.is_called and len(arguments) == 1 and not item.state:
@@ -279,15 +279,15 @@ class _Tree:
             self._fill(known, item.members, place, depth)
             return known
         node = Node(Kind.MAP, "", f"{item.maker}()" if item.is_called else item.maker, is_cut=item.is_cut)
-        for one in item.state:
-            self._fill(node, _state_members(one), place, depth)
+        for state in item.state:
+            self._fill(node, _state_members(state), place, depth)
         if item.maker == "uuid.UUID" and (uuid := uuid_text(node.children)) is not None:
             return Node(Kind.TEXT, uuid, "UUID")
         self._fill(node, [(key, value) for key, value in item.members if key is not None], place, depth)
         elements = Node(Kind.LIST, name=Node(Kind.NOTE, "items"))
         self._fill(elements, [(key, value) for key, value in item.members if key is None], place, depth)
         holder.name = Node(Kind.NOTE, "arguments")
-        parts = [one for one in (holder, elements) if one.children]
+        parts = [node for node in (holder, elements) if node.children]
         if node.children or len(parts) > 1:
             node.children = [*parts, *node.children]
         elif parts:
@@ -324,9 +324,9 @@ class _Disassembly:
 
     def run(self) -> None:
         """Read all instructions; raises Cut, Invalid or Exceeded."""
-        for one in instructions(self.source.data):
+        for instruction in instructions(self.source.data):
             self.budget.spend()
-            self._add(one)
+            self._add(instruction)
 
     def _add(self, one: Instruction) -> None:
         """Add an instruction; instructions behind a MARK are nested below it until one consumes the mark."""

@@ -153,7 +153,7 @@ def _format(name: str, charset: str) -> Format:
             text = _text(source.data, charset, is_whole=source.is_whole)
         except Invalid:
             return False
-        return not source.is_text and all(one.isprintable() or one in "\t\n\r" for one in text)
+        return not source.is_text and all(character.isprintable() or character in "\t\n\r" for character in text)
 
     def read(source: Source, budget: Budget) -> Step:
         return _as_utf8(name, _text(source.data, charset, is_whole=source.is_whole), source, budget)
@@ -169,7 +169,7 @@ def _sniff_marked(source: Source, _budget: Budget) -> float | None:
         text = _text(source.data[2:], charset, is_whole=source.is_whole)
     except Invalid:
         return None
-    return LIKELY if all(one.isprintable() or one in "\t\n\r" for one in text) else None
+    return LIKELY if all(character.isprintable() or character in "\t\n\r" for character in text) else None
 
 
 def _read_marked(source: Source, budget: Budget) -> Step:

@@ -168,11 +168,11 @@ class RubyReader(Reader):
         self.leave()
         variables = node.children[kept:]
         encodings = {"E": {"true": "", "false": "US-ASCII"}}
-        if all(one.name is not None and one.name.value in ("E", "encoding") for one in variables):
+        if all(variable.name is not None and variable.name.value in ("E", "encoding") for variable in variables):
             value.name = node.name
-            for one in variables:
-                known = encodings.get(str(one.name.value) if one.name else "", {})
-                encoding = known.get(str(one.value), str(one.value))
+            for variable in variables:
+                known = encodings.get(str(variable.name.value) if variable.name else "", {})
+                encoding = known.get(str(variable.value), str(variable.value))
                 value.type_name = ", ".join(filter(None, (value.type_name, encoding)))
             if parent is None:
                 self.root = value

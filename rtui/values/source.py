@@ -222,7 +222,7 @@ def is_record(reader: Reader, source: Source) -> bool | None:
         return None
     root = reader.root
     maps = [root] if root.kind is Kind.MAP else [node for node in root.children if node.kind is Kind.MAP]
-    names = [node.name for one in maps for node in one.children]
+    names = [node.name for node_map in maps for node in node_map.children]
     if names and all(name is not None and name.kind is Kind.TEXT and name.value for name in names):
         return True
     is_complete = source.is_whole and reader.at == reader.end

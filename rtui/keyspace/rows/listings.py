@@ -210,7 +210,7 @@ class Listings:
     def _begin(self) -> None:
         """Start with the current root of the store."""
         self._changes.grown, self._changes.reshaped = set(), set()
-        self.closed += [one.node.path() for one in islice(self._expanded(), MOST_REMEMBERED - len(self.closed))]
+        self.closed += [listing.node.path() for listing in islice(self._expanded(), MOST_REMEMBERED - len(self.closed))]
         for listing in self._by_node.values():
             listing.parent, listing.expanded = None, []  # They refer to each other; so each is freed at once.
         self.root = Listing(self.store.root, None)

@@ -96,7 +96,7 @@ class VisibleRows:
     def is_in_order(self) -> bool:
         """Whether all rows are sorted, none listed in order of arrival."""
         root = self._listings.root
-        return all(one.is_in_order for one in self._listings if one.attached or one is root)
+        return all(listing.is_in_order for listing in self._listings if listing.attached or listing is root)
 
     def __len__(self) -> int:
         self._listings.follow()

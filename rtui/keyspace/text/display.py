@@ -323,7 +323,7 @@ def _may_join(text: str, at: int) -> bool:
     if not after.isalpha() or is_hidden(after):
         return False
     before = next((one for one in reversed(text[max(0, at - _MAX_MARKS - 1) : at]) if not _is_mark(one)), "")
-    are_joining = before != "" and {unicodedata.bidirectional(one) for one in (before, after)} == {"AL"}
+    are_joining = before != "" and {unicodedata.bidirectional(character) for character in (before, after)} == {"AL"}
     return unicodedata.combining(text[at - 1]) == _VIRAMA or are_joining
 
 

@@ -152,10 +152,10 @@ _ANY_END_AT: Final = re.compile(_ENDS, re.VERBOSE).fullmatch
 
 def _parts(part: bytes) -> Iterator[re.Match[bytes]]:
     """Yield the identifiers and numbers in a segment; for a long word that is no token, the one at its end."""
-    for one in _ANY_PART.finditer(part):
-        if one.lastgroup != "token" or not _has_words(one["token"]):
-            yield one
-        elif (end := _ANY_END_AT(part, one.start(), one.end())) is not None:
+    for found in _ANY_PART.finditer(part):
+        if found.lastgroup != "token" or not _has_words(found["token"]):
+            yield found
+        elif (end := _ANY_END_AT(part, found.start(), found.end())) is not None:
             yield end
 
 
@@ -316,17 +316,17 @@ def _form_of_parts(part: bytes) -> Form:
     replaced: list[tuple[int, int, bytes]] = []
     ends: list[tuple[int, int, bytes]] = []
     is_sure = has_digest = False
-    for one in _parts(part):
-        start, end = one.span(one.lastgroup or 0)
-        has_digest = has_digest or one.lastgroup == "digest"
-        if one.lastgroup == "glued":
+    for match in _parts(part):
+        start, end = match.span(match.lastgroup or 0)
+        has_digest = has_digest or match.lastgroup == "digest"
+        if match.lastgroup == "glued":
             ends.append((_digits_start(part, end), end, NUMBER))
             continue
-        name = _PART_NAMES[one.lastgroup or ""]
+        name = _PART_NAMES[match.lastgroup or ""]
         replaced.append((start, end, name))
         is_sure = is_sure or name is not NUMBER or end - start >= LONG_NUMBER or _is_between_slashes(part, start, end)
     if ends:
-        long_ends = [one for one in ends if one[1] - one[0] >= LONG_NUMBER]
+        long_ends = [span for span in ends if span[1] - span[0] >= LONG_NUMBER]
         is_sure = is_sure or bool(long_ends)
         replaced = sorted(replaced + long_ends) if replaced or long_ends else ends
     if not replaced:
@@ -378,7 +378,7 @@ _NEAR_IP6: Final = re.compile(
 def group_of_ip6(separators: Sequence[bytes]) -> Callable[[bytes, int], re.Match[bytes] | None]:
     """Return a matcher for a group of an IPv6 address up to a colon, one of these separators or the end."""
     borders = b"|".join((b":", rb"\Z", *map(re.escape, separators)))
-    digits = re.escape(b"".join(one for one in separators if len(one) == 1))
+    digits = re.escape(b"".join(separator for separator in separators if len(separator) == 1))
     not_border = b"(?![" + digits + b"])" if digits else b""
     return re.compile(b"(?:" + not_border + rb"[0-9a-fA-F]){1,4}(?=" + borders + b")").match
 
@@ -429,7 +429,7 @@ class Wholes:
         cut = [(_UUID, rb"(?:[0-9a-fA-F]+-){4}[0-9a-fA-F]")] if b"-" in separators else []
         cut += [(_IP, rb"(?:[0-9]+\.){3}[0-9]")] if b"." in separators else []
         borders = b"|".join((rb"\Z", *map(re.escape, separators)))
-        forms, near = (b"|".join(one) for one in zip(*cut, strict=True)) if cut else (b"(?!)", b"(?!)")
+        forms, near = (b"|".join(parts) for parts in zip(*cut, strict=True)) if cut else (b"(?!)", b"(?!)")
         self._others = re.compile(b"(?>" + forms + b")(?=" + borders + b")").match if cut else None
         self._near = re.compile(near).search
 

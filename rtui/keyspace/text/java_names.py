@@ -36,8 +36,8 @@ ASCII_SIGN: Final = "\\J"
 
 def separator_of(separators: Sequence[bytes]) -> bytes:
     """Return the separator behind the mark; empty if none has one byte, and names are split like any others."""
-    usable = [one for one in separators if len(one) == 1]
-    return min(usable) if usable and not any(one[:1] in HEADER for one in separators) else b""
+    usable = [separator for separator in separators if len(separator) == 1]
+    return min(usable) if usable and not any(separator[:1] in HEADER for separator in separators) else b""
 
 
 def swapped(name: bytes, separator: bytes) -> bytes:

@@ -246,10 +246,10 @@ class KeyspacePass:
     async def _all_nodes(self, cluster: ScannedCluster) -> list[ScanNode]:
         """Return the nodes of a cluster to scan; the scan leaves out the keys of the first page."""
         self._nodes = await self._deployment.scanned()
-        snapshots = await for_each([one.connection for one in self._nodes], self._snapshot_of)
+        snapshots = await for_each([node.connection for node in self._nodes], self._snapshot_of)
         self._before = summed(snapshots)
         self.size = None if self._before is None else self._before.size
-        self._other_cost += Cost(commands=sum(one is not None for one in snapshots))
+        self._other_cost += Cost(commands=sum(snapshot is not None for snapshot in snapshots))
         sizes = {one.id: None if now is None else now.size for one, now in zip(self._nodes, snapshots, strict=True)}
         first, *others = cluster.scan_nodes(self._nodes, sizes)
         return [replace(first, first_keys=self.first_page.keys), *others]
@@ -292,7 +292,7 @@ class KeyspacePass:
             filling.add(keys if accepts is None else [key for key in keys if accepts(key)])
 
         cluster = ScannedCluster(self._deployment)
-        nodes = [cluster.scan_node(one, size) for one in await self._deployment.scanned()]
+        nodes = [cluster.scan_node(node, size) for node in await self._deployment.scanned()]
         control, pattern = RunControl(self.control.pace), namespace_pattern(namespace.path())
         whole = cluster if self._deployment.is_cluster else None
         scan = Scan(nodes, add, control, match=pattern, key_type=self.only.key_type, cluster=whole)
@@ -317,9 +317,9 @@ class KeyspacePass:
         is_countable = self.only.is_open and not self._has_repeats
         if before is not None and is_countable and keys != before.size:
             with contextlib.suppress(ConnectionLost):
-                asked = [one.connection for one in self._nodes] or [connection]
-                after = summed([await take_snapshot(one) for one in asked])
-                is_replica = any(one.server.role == "replica" for one in asked)
+                asked = [node.connection for node in self._nodes] or [connection]
+                after = summed([await take_snapshot(link) for link in asked])
+                is_replica = any(link.server.role == "replica" for link in asked)
                 note = None if after is None else disagreement(before, after, keys, is_replica=is_replica)
                 if note is not None:
                     self._notes[note] = None

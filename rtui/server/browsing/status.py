@@ -62,12 +62,12 @@ class NodeStatuses:
             return self._latest
         topology = self._deployment.topology
         shards = () if topology is None else tuple(shard for shard in topology.shards if shard.slots)
-        known = {one.id: one for one in self._latest}
+        known = {status.id: status for status in self._latest}
         begin = self._next if self._next < len(shards) else 0
         self._next = begin + NODES_A_ROUND
         due = {shard.primary.id for shard in shards[begin : begin + NODES_A_ROUND]}
         due |= {shard.primary.id for shard in shards if shard.primary.id not in known}
-        progress = {one.id: one for one in (() if scan is None else scan.progress_of(due))}
+        progress = {node.id: node for node in (() if scan is None else scan.progress_of(due))}
         known |= {
             shard.primary.id: NodeStatus(
                 shard.primary.id,

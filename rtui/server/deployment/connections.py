@@ -73,8 +73,8 @@ class SeedFinder:
 
     def learn(self, nodes: Iterable[Node]) -> None:
         """Add nodes to the addresses, behind the others."""
-        known = {(one.host, one.port) for one in self._targets}
-        new = [(one.host, one.port) for one in nodes if (one.host, one.port) not in known]
+        known = {(target.host, target.port) for target in self._targets}
+        new = [(node.host, node.port) for node in nodes if (node.host, node.port) not in known]
         like = self._targets[0]
         self._targets += [replace(like, host=host, port=port, socket_path=None, seeds=()) for host, port in new]
 
@@ -162,7 +162,7 @@ class NodeConnections:
         self._scanned.add(node_id)
 
     def _close_idle(self) -> None:
-        idle = [one for one in self._open if one not in self._scanned and not self._is_needed(one)]
+        idle = [node_id for node_id in self._open if node_id not in self._scanned and not self._is_needed(node_id)]
         for node_id in idle[: max(0, len(idle) - MOST_IDLE)]:
             self.forget(node_id)
 
@@ -177,4 +177,4 @@ class NodeConnections:
         """Close all connections."""
         connections = list(self._open.values())
         self._open.clear()
-        await asyncio.gather(*(one.close() for one in connections), self._closing.finish())
+        await asyncio.gather(*(connection.close() for connection in connections), self._closing.finish())

@@ -146,8 +146,8 @@ class Credentials:
         self._renew_later(login)
         if self.on_renewed is not None and self._target is not None:
             self.on_renewed(_with_password(self._target, login))
-        for one in tuple(self._shared):
-            one.renewed(login)
+        for shared in tuple(self._shared):
+            shared.renewed(login)
 
 
 class SharedCredentials:

@@ -310,7 +310,7 @@ class Deployment:
                 return ServerNode(connection, node.id, node.label)
             return None
 
-        return tuple(one for one in await for_each(nodes, opened) if one is not None)
+        return tuple(node for node in await for_each(nodes, opened) if node is not None)
 
     async def _scanned_node(self, shard: Shard, *, only_primaries: bool = False) -> ServerNode:
         """Return the server to scan for a shard, tried once."""

@@ -258,7 +258,7 @@ class ReplicaFinder:
             self.leave(SafeText("can't be reached"))
         self._is_tried = True
         primary, replicas = self._places()
-        left = [one for one in replicas if (one.host, one.port) not in self.left]
+        left = [replica for replica in replicas if (replica.host, replica.port) not in self.left]
         if left:
             one = min(left, key=lambda one: (self._distance(one, primary.zone), (one.host, one.port) != self.asked))
             self.asked, self.lag = (one.host, one.port), LagWatch()
@@ -296,7 +296,7 @@ class ReplicaFinder:
         is_known = asked in self._zones
         self._zones[asked] = zone
         primary, replicas = self._places()
-        untried = any((one.host, one.port) not in {*self._zones, *self.left} for one in replicas)
+        untried = any((replica.host, replica.port) not in {*self._zones, *self.left} for replica in replicas)
         if is_known or primary.zone in {None, zone} or zone is None or not untried:
             return None
         happened = f"{address_text(*asked)} is in zone {zone}."
@@ -443,7 +443,7 @@ class ReplicaConnections:
         """Leave replicas that are not in sync any more."""
         while True:
             await asyncio.sleep(CHECK_EVERY_S)
-            await for_each([one for one in self._asked if self.is_asked(one)], self._check)
+            await for_each([asked for asked in self._asked if self.is_asked(asked)], self._check)
 
     async def _check(self, primary_id: str) -> None:
         found = self._asked[primary_id]
@@ -474,4 +474,4 @@ class ReplicaConnections:
     async def close(self) -> None:
         """Close all connections."""
         await end_task(self._checking)
-        await asyncio.gather(*(one.connection.close() for one in self._asked.values()), self._closing.finish())
+        await asyncio.gather(*(asked.connection.close() for asked in self._asked.values()), self._closing.finish())

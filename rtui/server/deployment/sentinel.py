@@ -106,7 +106,7 @@ class GuardedConnection(RedisConnection):
             await self.connect_check_health(check_health=False)
         assert self._lane is not None  # noqa: S101 - it has just been opened
         with sent_for(self._purpose):
-            self._owed += [self._lane.run(one) for one in command]
+            self._owed += [self._lane.run(request) for request in command]
 
     async def read_response(self, *_: object, **__: object) -> Reply:
         """Wait for the reply to the oldest outstanding command."""
@@ -211,8 +211,8 @@ class PrimaryFinder:
                 if not done:
                     break
         finally:
-            for one in pending:
-                one.cancel()
+            for task in pending:
+                task.cancel()
         answers = await asyncio.gather(*asking.values(), return_exceptions=True)
         return dict(zip(asking, answers, strict=True))
 
@@ -237,7 +237,7 @@ class PrimaryFinder:
         """Return the names of some of the services that the Sentinels know, safe to show."""
         asking = (_services_of(client) for client in self._clients.values())
         found = await asyncio.gather(*asking, return_exceptions=True)
-        names = sorted({str(name) for one in found if isinstance(one, dict) for name in one})
+        names = sorted({str(name) for answer in found if isinstance(answer, dict) for name in answer})
         more = f" and {len(names) - MOST_SERVICES} more" if len(names) > MOST_SERVICES else ""
         return ", ".join(display_text(name, limit=MAX_TEXT) for name in names[:MOST_SERVICES]) + more
 

@@ -131,7 +131,7 @@ class Topology:
     def shard_of(self, node_id: str) -> Shard | None:
         """Return the shard that a node belongs to, None if the node has left the cluster."""
         for shard in self.shards:
-            if node_id == shard.primary.id or any(node_id == one.id for one in shard.replicas):
+            if node_id == shard.primary.id or any(node_id == replica.id for replica in shard.replicas):
                 return shard
         return None
 
@@ -245,7 +245,7 @@ def _reached(nodes: Iterable[Node], slots: Reply, own_id: str | None, asked: Tar
     endpoints = dict(_endpoints(slots))
     # A server has one way to tell endpoints: nodes without slots, which are not in the reply, have none there either.
     elsewhere = None if None in {host for host, _ in endpoints.values()} else b"?"
-    known = [(endpoints.get(one.id, (elsewhere, one.port)), one) for one in nodes]
+    known = [(endpoints.get(node.id, (elsewhere, node.port)), node) for node in nodes]
     ports = Counter(port for (_, port), one in known if not one.is_down)
     found: dict[str, Node] = {}
     for (host, told_port), one in known:

@@ -116,7 +116,7 @@ class KnownKey:
         """Return the replies if exactly these commands were sent ahead, once; else None. Raises ConnectionLost."""
         sent, replies = self._commands, self._replies
         self._replies = None
-        if replies is None or [one.packed for one in commands] != [one.packed for one in sent]:
+        if replies is None or [command.packed for command in commands] != [command.packed for command in sent]:
             return None
         return await replies
 
@@ -187,8 +187,8 @@ async def _ask_first(
         raise
     round_trip_s, asked_at_s = time.monotonic() - began, clock()
     if answers.type != key_type:
-        for one in more:
-            del answers.replies[one.name]  # by another type than the key has now
+        for command in more:
+            del answers.replies[command.name]  # by another type than the key has now
     basis = IdleBasis.WRITE if "lrm" in (server.maxmemory_policy or "") else IdleBasis.ACCESS
     idle_s, counter = answers.number(Feature.OBJECT_IDLETIME), answers.number(Feature.OBJECT_FREQ)
     notes: tuple[str, ...] = (REPLICA_NOTE,) if server.role == "replica" else ()

@@ -129,7 +129,7 @@ async def _query_lengths(querier: Querier, answers: Mapping[bytes, KeyAnswers]) 
         command = _length_command(answer)
         if command is not None:
             groups.setdefault(command, []).append(key)
-    is_known = {one: querier.capabilities[one.spec.name].verdict is not Verdict.UNTRIED for one in groups}
+    is_known = {group: querier.capabilities[group.spec.name].verdict is not Verdict.UNTRIED for group in groups}
     tried = {one: [] if is_known[one] else keys[:1] for one, keys in groups.items()}
     rest = {one: keys if is_known[one] else keys[1:] for one, keys in groups.items()}
     for write in (tried, rest):

@@ -211,7 +211,7 @@ class KeyQuestions:
             found = await row_facts(
                 server.connection, some, server.capabilities, with_more=with_more, clock=self._clock
             )
-            return {one.key: one for one in found}
+            return {facts.key: facts for facts in found}
 
         def lost(key: bytes, why: Unknown) -> RowFacts:
             return RowFacts(key, why, why, why, self._clock(), why, why, why)

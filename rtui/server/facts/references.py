@@ -62,7 +62,7 @@ class KeyReferences:
     @property
     def dangling(self) -> int:
         """The number of missing keys that it points to."""
-        return sum(one.is_there is False for one in self.outgoing)
+        return sum(row.is_there is False for row in self.outgoing)
 
 
 @for_purpose(Purpose.REFERENCES)
@@ -84,12 +84,12 @@ async def key_references(
     if index is not None:
         fields = registry.matcher.fields(key, index)
         references = registry.entries[index].references
-        for one in references:
-            values = await page.of(one)
-            wanted.add(wanted.outgoing, one, values, [one.names(fields, [value]) for value in values])
-            if one.source is Source.KEY:
-                wanted.outgoing += [(name, one.source.value, None) for name in one.names(fields, ())]
-            if (twin := one.twin_name(fields)) is not None:
+        for reference in references:
+            values = await page.of(reference)
+            wanted.add(wanted.outgoing, reference, values, [reference.names(fields, [value]) for value in values])
+            if reference.source is Source.KEY:
+                wanted.outgoing += [(name, reference.source.value, None) for name in reference.names(fields, ())]
+            if (twin := reference.twin_name(fields)) is not None:
                 wanted.twins.append((twin, "twin", None))
     for found in registry.incoming(key):
         wanted.incoming.append((found.key, source_text(found.reference), found.value))

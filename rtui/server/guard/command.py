@@ -164,7 +164,7 @@ def _number(packed: bytes, at: int) -> tuple[int, int]:
 def renamed(command: Command, names: CommandNames) -> Command:
     """Return a command under the server's names; unchanged if none of its words is renamed."""
     others = names.others
-    if not any(one.partition(" ")[0].encode() in others for one in command.name.split(" + ")):
+    if not any(name.partition(" ")[0].encode() in others for name in command.name.split(" + ")):
         return command
     packed = b"".join(
         pack_request((others.get(word, word), *arguments)) for word, *arguments in unpack_requests(command.packed)
@@ -215,9 +215,9 @@ class KeyCommand:
 @lru_cache(maxsize=1024)
 def _batch_name(builds: tuple[KeyCommand, ...]) -> str:
     """Return the name of a batch of these commands; raises GuardError if they may not share one."""
-    if not 1 <= len(builds) <= MAX_BATCH_COMMANDS or not all(one.spec.in_bulk for one in builds):
+    if not 1 <= len(builds) <= MAX_BATCH_COMMANDS or not all(key_command.spec.in_bulk for key_command in builds):
         raise GuardError(f"a batch is of 1 to {MAX_BATCH_COMMANDS} commands for each key, all of them constant in time")
-    return " + ".join(one.spec.name for one in builds)
+    return " + ".join(key_command.spec.name for key_command in builds)
 
 
 def build_batch(
@@ -230,9 +230,9 @@ def build_batch(
     """
     builds = (build,) if isinstance(build, KeyCommand) else tuple(build)
     name = _batch_name(builds)
-    for one in builds:
-        _require_evidence(one.spec, evidence, keys=len(keys))
-    befores, size = [one.before_length for one in builds], len(keys)
+    for key_command in builds:
+        _require_evidence(key_command.spec, evidence, keys=len(keys))
+    befores, size = [key_command.before_length for key_command in builds], len(keys)
     if not 1 <= size <= MAX_BATCH_KEYS:
         raise GuardError(f"a batch is of 1 to {MAX_BATCH_KEYS} keys, not {size}")
     if max(map(len, keys)) > MAX_BULK_KEY_BYTES:

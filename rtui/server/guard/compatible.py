@@ -67,12 +67,12 @@ class CompatibleServer:
 
     def refusal(self, command: Command) -> str | None:
         """Return the reason why a command must not be sent to this server, or None."""
-        if not any(words in command.name for words in ("SCAN", *(one.words for one in self.unsent))):
+        if not any(words in command.name for words in ("SCAN", *(unsent.words for unsent in self.unsent))):
             return None
         for argv in unpack_requests(command.request):
-            for one in self.unsent:
-                if one.concerns(argv):
-                    return f"{one.name} is not sent to {self.name}, which {one.why}"
+            for unsent in self.unsent:
+                if unsent.concerns(argv):
+                    return f"{unsent.name} is not sent to {self.name}, which {unsent.why}"
             if argv[0] == b"SCAN" and int(dict(zip(argv[2::2], argv[3::2], strict=True))[b"COUNT"]) > self.most_count:
                 return f"SCAN is sent to {self.name} with a COUNT of {self.most_count} at most"
         return None
@@ -88,7 +88,7 @@ class CompatibleServer:
 
     def sends(self, name: str) -> bool:
         """Whether a command, or one with an option such as `SCAN MATCH`, may be sent at all."""
-        return all(one.name != name for one in self.unsent)
+        return all(unsent.name != name for unsent in self.unsent)
 
 
 _LATEST_COUNT: Final = "only tells what the last DBSIZE SCAN has counted, 0 before the first"
@@ -138,4 +138,4 @@ COMPATIBLE: Final[tuple[CompatibleServer, ...]] = (
 
 def compatible_server(info: Mapping[str, str]) -> CompatibleServer | None:
     """Return the compatible server that INFO is from; None for Redis, Valkey and unknown servers."""
-    return next((one for one in COMPATIBLE if one.is_recognised(info)), None)
+    return next((server for server in COMPATIBLE if server.is_recognised(info)), None)

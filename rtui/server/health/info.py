@@ -196,9 +196,9 @@ def parse_key_sizes(reply: Reply, db: int | None = None) -> tuple[KeySizes, ...]
         match = _SIZES.fullmatch(name)
         if match is not None and db in (None, int(match[1])):
             bins = counted.setdefault(match[2], Counter())
-            for one in map(_BIN.fullmatch, text.split(",")):
-                if one is not None:
-                    bins[int(one[1]) * _UNITS[one[2]]] += int(one[3])
+            for bin_match in map(_BIN.fullmatch, text.split(",")):
+                if bin_match is not None:
+                    bins[int(bin_match[1]) * _UNITS[bin_match[2]]] += int(bin_match[3])
     return tuple(KeySizes(name, tuple(sorted(bins.items()))) for name, bins in counted.items() if bins)
 
 
@@ -206,7 +206,7 @@ def parse_settings(replies: Sequence[Reply]) -> dict[str, str]:
     """Read replies to CONFIG GET, each a flat list of names and values; unknown names are left out."""
     found: dict[str, str] = {}
     for reply in replies:
-        flat = [one for one in reply if isinstance(one, bytes)] if isinstance(reply, list) else []
+        flat = [text for text in reply if isinstance(text, bytes)] if isinstance(reply, list) else []
         for raw_name, raw in zip(flat[::2], flat[1::2], strict=False):
             name = raw_name.decode("ascii", "replace").lower()
             if name in SETTINGS:

@@ -162,7 +162,7 @@ def parse_slow_log(reply: Reply) -> tuple[LoggedCommand, ...]:
         match entry:
             case [int(number), int(at_s), int(amount), list(argv), *more]:
                 texts = tuple(one[:MAX_ARGUMENT_BYTES] for one in argv[: MAX_ARGUMENTS + 1] if isinstance(one, bytes))
-                who = [one[:MAX_ARGUMENT_BYTES] if isinstance(one, bytes) else b"" for one in (*more, b"", b"")[:2]]
+                who = [text[:MAX_ARGUMENT_BYTES] if isinstance(text, bytes) else b"" for text in (*more, b"", b"")[:2]]
                 if texts:
                     is_own = who[1] == CLIENT_NAME.encode()
                     words = _count(more[2]) if len(more) > 2 else None
@@ -239,8 +239,8 @@ class LogReader:
     def add(self, reply: Reply, asked: int) -> tuple[LoggedCommand, ...]:
         """Add the reply to a request for `asked` entries, and return all entries."""
         latest, known = parse_slow_log(reply), self.entries or ()
-        lowest = min((one.id for one in latest), default=0)
-        older = tuple(one for one in known if one.id < lowest) if asked < MAX_SLOW else ()
+        lowest = min((entry.id for entry in latest), default=0)
+        older = tuple(entry for entry in known if entry.id < lowest) if asked < MAX_SLOW else ()
         self.entries = (*latest, *older)[:MAX_SLOW]
         return self.entries
 
@@ -256,14 +256,14 @@ class LatencyReader:
     def to_request(self, latest: Reply) -> tuple[str, ...]:
         """Return the names of events with new delays, by the reply to LATENCY LATEST."""
         self._latest = parse_latency_latest(latest)
-        known = {one.name: one.at_s for one in self.events}
+        known = {event.name: event.at_s for event in self.events}
         return tuple(
             one.name for one in self._latest if known.get(one.name) != one.at_s and EVENT_NAME.match(one.name.encode())
         )
 
     def add(self, asked: Sequence[str], replies: Sequence[Reply]) -> tuple[LatencyEvent, ...]:
         """Add the histories of the events that were requested, and return all events."""
-        histories = {one.name: one.history for one in self.events}
+        histories = {event.name: event.history for event in self.events}
         histories |= dict(zip(asked, map(parse_latency_history, replies), strict=True))
         self.is_read = True
         self.events = tuple(msgspec.structs.replace(one, history=histories.get(one.name, ())) for one in self._latest)

@@ -183,9 +183,9 @@ class Health(ABC):
         """All samples kept, as the lines of a file."""
         from rtui.analysis.formats.samples import Header, header_line, sample_line  # noqa: PLC0415 - as above
 
-        found = sorted((one for samples in self.known.values() for one in samples), key=lambda one: one.at_ms)
+        found = sorted((sample for samples in self.known.values() for sample in samples), key=lambda one: one.at_ms)
         header = Header(began_ms=found[0].at_ms if found else 0, server=self.label)
-        return [header_line(header), *(sample_line(one, header) for one in found)]
+        return [header_line(header), *(sample_line(sample, header) for sample in found)]
 
 
 class HealthSession(Health):
@@ -267,7 +267,7 @@ class HealthSession(Health):
     def failure(self, node: SafeText | None) -> SafeText | None:
         """Why a node's last sample failed."""
         known = () if self._watch is None else self._watch.nodes
-        failures = (one.failure for one in known if node in (None, one.label))
+        failures = (node_health.failure for node_health in known if node in (None, node_health.label))
         return self._stopped or next((why for why in failures if why is not None), None)
 
     def begin(self) -> None:
@@ -334,11 +334,11 @@ class HealthSession(Health):
         nodes = await self._deployment.scanned()
         sizes = await for_each(nodes, ask)
         self.sizes = {one.id: size for one, size in zip(nodes, sizes, strict=True)}
-        servers = [one.connection.server for one in nodes]
+        servers = [node.connection.server for node in nodes]
         self._load = {
-            "used_memory_bytes": _total([one.used_memory_bytes for one in servers]),
-            "maxmemory_bytes": _total([one.maxmemory_bytes or None for one in servers]),  # 0 is no limit
-            "ops_per_s": _total([one.ops_per_s for one in servers]),
+            "used_memory_bytes": _total([server.used_memory_bytes for server in servers]),
+            "maxmemory_bytes": _total([server.maxmemory_bytes or None for server in servers]),  # 0 is no limit
+            "ops_per_s": _total([server.ops_per_s for server in servers]),
         }
         return _total(sizes)
 
@@ -353,7 +353,7 @@ class HealthSession(Health):
         nodes = await self._deployment.scanned() if self._deployment.is_cluster else ()
         said = [(one.connection.info, one.label) for one in nodes[:NODES_A_ROUND]] or [(home.info, home.target.label)]
         at_ms = round(self._clock() * 1000)
-        for sample in await asyncio.to_thread(_samples_of, [one for one in said if one[0]], at_ms):
+        for sample in await asyncio.to_thread(_samples_of, [reply for reply in said if reply[0]], at_ms):
             kept = self._observed.setdefault(SafeText(sample.node), [])
             kept.append(sample)
             del kept[:-MOST_OBSERVED]
@@ -423,7 +423,7 @@ class SavedHealth(Health):
     def compared(self, node: SafeText) -> NodeComparison | None:
         """The changes since the earlier samples of a node."""
         known = () if self.comparison is None else self.comparison.nodes
-        return next((one for one in known if one.node == node), None)
+        return next((comparison for comparison in known if comparison.node == node), None)
 
 
 def _samples_of(said: Sequence[tuple[Mapping[str, Reply], SafeText]], at_ms: int) -> list[Sample]:
@@ -446,7 +446,7 @@ def problems_of(views: Mapping[SafeText, HealthView]) -> tuple[dict[SafeText, Sa
     if not found:
         return {}, None
     worst = max(found.values(), key=lambda one: one.findings[0].severity is Severity.ERROR)
-    others = {one.rule for each in found.values() for one in each.findings} - {worst.findings[0].rule}
+    others = {finding.rule for each in found.values() for finding in each.findings} - {worst.findings[0].rule}
     trouble = Trouble(headline(worst), worst.findings[0].severity is Severity.ERROR, len(others))
     return {node: headline(one) for node, one in found.items()}, trouble
 

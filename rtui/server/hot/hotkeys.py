@@ -69,7 +69,7 @@ def parse_hotkeys(reply: Reply) -> HotSession | HotWindow | None:
     """Read a reply; None if there is no session, or the reply has an unknown form."""
     if not isinstance(reply, list):
         return None
-    maps = [mapping(one) for one in reply[:MAX_LISTED_KEYS]]
+    maps = [mapping(element) for element in reply[:MAX_LISTED_KEYS]]
     if maps and b"tracking-active" in maps[0]:
         fields = maps[0]
         started_ms = _number(fields.get(b"collection-start-time-unix-ms"))
@@ -86,14 +86,14 @@ def parse_hotkeys(reply: Reply) -> HotSession | HotWindow | None:
             measured={metric: _pairs(fields[name]) for metric, name in _LISTS.items() if name in fields},
         )
     window = []
-    for one in maps:
-        key, db, qps = one.get(b"key"), _number(one.get(b"db")), _number(one.get(b"qps"))
+    for fields in maps:
+        key, db, qps = fields.get(b"key"), _number(fields.get(b"db")), _number(fields.get(b"qps"))
         if isinstance(key, bytes) and db is not None and qps is not None:
             window.append(WindowKey(key, db, qps))
     if reply and not window:
         return None
     window.sort(key=lambda one: (-one.qps, one.key))
-    return tuple(window[: fitting((one.key for one in window), NAME_BYTES)])
+    return tuple(window[: fitting((entry.key for entry in window), NAME_BYTES)])
 
 
 def _number(reply: Reply) -> int | None:
@@ -139,7 +139,7 @@ async def server_source(querier: Querier, *, now_s: float, looked_since_s: float
         window_ms = parse_number(parse_info(info), "hotkeys_last_window_duration_ms") or 0
         length = f"the last window of {duration(window_ms)}" if window_ms > 0 else "the last window"
         about = f"accesses in {length}, estimated by the server from a sample, keys that do not exist included"
-        keys = tuple(HotKey(KeyRecord(one.key, note=f"in database {one.db}"), float(one.qps)) for one in found)
+        keys = tuple(HotKey(KeyRecord(entry.key, note=f"in database {entry.db}"), float(entry.qps)) for entry in found)
         return HotReport(HotSource.SERVER, about, 0.0, lists=(HotList("Accesses", "queries/s", keys),))
     if found is not None:
         reason = "The server tracks no hot keys, or saw none in its last window; its setting hotkeys-top-k turns it on."

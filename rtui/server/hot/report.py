@@ -95,7 +95,7 @@ def _by_frequency(records: Sequence[KeyRecord], lfu: LfuSettings) -> HotReport:
 def _by_idle(records: Sequence[KeyRecord], basis: IdleBasis, own_reads: OwnReads) -> HotReport:
     by_others = [one for one in records if not own_reads.idle(one.key, one.idle_s or 0, one.asked_at_s).is_own_read]
     keys = sorted(
-        (HotKey(one, float(one.idle_s or 0)) for one in by_others), key=lambda hot: (hot.value, hot.record.key)
+        (HotKey(record, float(record.idle_s or 0)) for record in by_others), key=lambda hot: (hot.value, hot.record.key)
     )
     left_out = len(records) - len(keys)
     use = "write" if basis is IdleBasis.WRITE else "use"
@@ -208,12 +208,12 @@ def _node_load(querier: Querier, slots: Sequence[SlotLoad]) -> NodeLoad | None:
 
 def _join_reports(reports: Sequence[HotReport]) -> HotReport:
     """Join the measurements of a cluster's nodes: the lists have the keys of all nodes, hottest first."""
-    first = next((one for one in reports if one.lists), reports[0])
+    first = next((report for report in reports if report.lists), reports[0])
     if len(reports) == 1:
         return first
     lists: dict[tuple[str, str], list[HotKey]] = {}
-    for one in (hot for report in reports for hot in report.lists):
-        lists.setdefault((one.title, one.unit), []).extend(one.keys)
+    for hot_list in (hot for report in reports for hot in report.lists):
+        lists.setdefault((hot_list.title, hot_list.unit), []).extend(hot_list.keys)
     ranked = (
         HotList(*title, tuple(sorted(keys, key=lambda hot: (-hot.value, hot.record.key))[:MAX_LISTED_KEYS]))
         for title, keys in lists.items()

@@ -248,13 +248,13 @@ def as_json(reply: object) -> object:
     if isinstance(reply, bytes):
         return reply.decode("latin-1")
     if isinstance(reply, list | tuple | set):
-        return [as_json(one) for one in reply]
+        return [as_json(element) for element in reply]
     if isinstance(reply, ServerError):
         return {"error": str(reply.args[0]).encode("utf-8", "replace").decode("latin-1")}
     if isinstance(reply, float):
         return {"double": repr(reply)}
     if isinstance(reply, dict):
-        return {"map": [as_json(one) for pair in reply.items() for one in pair]}
+        return {"map": [as_json(element) for pair in reply.items() for element in pair]}
     return reply
 
 
@@ -263,7 +263,7 @@ def reply_of(written: object, depth: int = 0) -> Reply:
     if depth > MAX_DEPTH:
         raise ValueError("too deep")
     if isinstance(written, list):
-        return [reply_of(one, depth + 1) for one in written]
+        return [reply_of(element, depth + 1) for element in written]
     if isinstance(written, dict) and len(written) == 1:
         ((kind, content),) = written.items()
         return _object_reply(str(kind), content, depth)
@@ -282,7 +282,7 @@ def _object_reply(kind: str, content: object, depth: int) -> Reply:
         number = float(content)
         return 0.0 if math.isnan(number) else number
     if kind == "map" and isinstance(content, list) and len(content) % 2 == 0:
-        flat = [reply_of(one, depth + 1) for one in content]
+        flat = [reply_of(element, depth + 1) for element in content]
         return dict(zip(map(_hashable, flat[::2]), flat[1::2], strict=True))
     raise ValueError("no reply")
 

@@ -162,7 +162,7 @@ class _Pages:
         exact = self._by_cursor.get(cursor)
         if exact is not None:
             wanted = None if count is None else count.decode("latin-1")
-            same = [one for one in exact if _count(one.command) == wanted]
+            same = [exchange for exchange in exact if _count(exchange.command) == wanted]
             return _latest(same, now_ms) if same else max(exact, key=_end_position)
         position = _position(cursor)
         if position is None or not self._chain:
@@ -339,9 +339,9 @@ def _pack(reply: Reply, protocol: ProtocolVersion, out: bytearray) -> None:
     elif isinstance(reply, dict):
         out += b"%%%d\r\n" % len(reply) if protocol == 3 else b"*%d\r\n" % (2 * len(reply))
         for pair in reply.items():
-            for one in pair:
-                _pack(one, protocol, out)
+            for element in pair:
+                _pack(element, protocol, out)
     else:
         out += b"*%d\r\n" % len(reply)
-        for one in reply:
-            _pack(one, protocol, out)
+        for element in reply:
+            _pack(element, protocol, out)

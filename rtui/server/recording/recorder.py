@@ -230,7 +230,7 @@ def session_header(
         server=server[:300],
         db=options.target.db,
         protocol=options.target.protocol,
-        separators=[one.decode("latin-1") for one in options.separators],
+        separators=[separator.decode("latin-1") for separator in options.separators],
         match=None if match is None else match.decode("latin-1"),
         key_type=None if options.key_type is None else options.key_type.decode("latin-1"),
         pace=options.pace,
@@ -249,5 +249,5 @@ def _size(reply: Reply) -> int:
     if isinstance(reply, bytes):
         return len(reply)
     if isinstance(reply, list):
-        return sum(50 + _size(one) for one in reply)
+        return sum(50 + _size(element) for element in reply)
     return 50

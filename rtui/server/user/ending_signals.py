@@ -45,8 +45,8 @@ def heeded() -> tuple[signal.Signals, ...]:
 
 def raise_at_once(*signals: signal.Signals) -> None:
     """Make signals raise EndedBySignal; SIGINT gets Python's own handler, which asyncio turns into a cancelled task."""
-    for one in signals:
-        signal.signal(one, signal.default_int_handler if one is signal.SIGINT else _raise)
+    for number in signals:
+        signal.signal(number, signal.default_int_handler if number is signal.SIGINT else _raise)
 
 
 def _raise(number: int, _frame: FrameType | None) -> None:
@@ -59,7 +59,7 @@ def _raise(number: int, _frame: FrameType | None) -> None:
 def keys_for_others() -> Iterator[None]:
     """Ignore SIGINT and SIGQUIT while another program has the terminal: rtui gets them, too. Main thread only."""
     keys = (signal.SIGINT, signal.SIGQUIT)
-    before = {one: signal.signal(one, lambda *_: None) for one in keys}
+    before = {number: signal.signal(number, lambda *_: None) for number in keys}
     wakeup = signal.set_wakeup_fd(-1)  # by which an event loop learns of them
     try:
         yield

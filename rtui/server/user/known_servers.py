@@ -322,12 +322,12 @@ class RecentServers:
 
     def servers(self) -> list[Target]:
         """Return the servers, latest first; servers of profiles have only their `name` and address."""
-        return [_target(one) for one in self._read()]
+        return [_target(server) for server in self._read()]
 
     def add(self, target: Target) -> None:
         """Put a server first; raises OSError. A server whose names are not valid text is not remembered."""
         now = _entry(target)
-        others = [one for one in self._read() if _identity(one) != _identity(now)]
+        others = [server for server in self._read() if _identity(server) != _identity(now)]
         try:
             text = msgspec.json.encode([now, *others][:KEPT])
         except UnicodeEncodeError:

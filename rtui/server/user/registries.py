@@ -23,7 +23,7 @@ class RegistryFileError(RtuiError):
     exit_code = ExitCode.USAGE
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
-        first, *others = [str(one) for one in problems[:MOST_SHOWN]]
+        first, *others = [str(problem) for problem in problems[:MOST_SHOWN]]
         if len(problems) > MOST_SHOWN:
             others.append(f"and {len(problems) - MOST_SHOWN:,} more")
         super().__init__("The registry can't be used", first)

@@ -114,8 +114,8 @@ def _name_mismatch(target: Target, happened: str) -> ConnectFailure:
 def sentinel_failure(target: Target, masters: Reply) -> ConnectFailure:
     """The server is a Sentinel; `masters` is its reply to SENTINEL MASTERS, which names its services."""
     happened = f"{target.label} watches over other servers and holds no keys itself."
-    listed = [one for one in masters if isinstance(one, list)] if isinstance(masters, list) else []
-    found = [dict(zip(one[::2], one[1::2], strict=False)).get(b"name") for one in listed]
+    listed = [fields for fields in masters if isinstance(fields, list)] if isinstance(masters, list) else []
+    found = [dict(zip(fields[::2], fields[1::2], strict=False)).get(b"name") for fields in listed]
     names = [quote_from_bytes(name, safe="") for name in found if isinstance(name, bytes)]
     at = address_text(target.host, target.port)
     ways = [f"sentinel://{at}/{name}" for name in names[:MOST_SERVICES] or ["SERVICE"]]

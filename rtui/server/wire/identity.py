@@ -174,7 +174,7 @@ def parse_identity(info: Sequence[object], cluster_info: object = None, hello: o
 def online_replicas(fields: Mapping[str, str]) -> tuple[Address, ...]:
     """Return the addresses of online replicas from the fields of INFO replication."""
     found = (_REPLICA.match(value) for name, value in fields.items() if re.fullmatch("slave[0-9]{1,5}", name))
-    return tuple((one[1], int(one[2])) for one in found if one is not None and 0 < int(one[2]) <= MAX_PORT)
+    return tuple((match[1], int(match[2])) for match in found if match is not None and 0 < int(match[2]) <= MAX_PORT)
 
 
 def parse_number(fields: Mapping[str, str], name: str) -> int | None:

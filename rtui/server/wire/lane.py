@@ -392,7 +392,7 @@ class Lane(asyncio.BufferedProtocol):
 
         The password has expired, or was revoked.
         """
-        error = next((one for one in errors if one.code == "NOAUTH"), None)
+        error = next((error for error in errors if error.code == "NOAUTH"), None)
         if error is None or self._ready_s is None:
             return False
         self.fail(ConnectionLost("The server wants the password once more.", last_error=error))
@@ -424,7 +424,7 @@ class Lane(asyncio.BufferedProtocol):
         if self.closed.done():
             return
         if reason.last_error is None and self._pending:
-            errors = (one for one in reversed(self._pending[0].replies) if isinstance(one, ServerError))
+            errors = (reply for reply in reversed(self._pending[0].replies) if isinstance(reply, ServerError))
             reason.last_error = next(errors, None)
         self.ended_at = self._loop.time()
         self.closed.set_result(reason)

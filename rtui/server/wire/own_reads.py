@@ -74,7 +74,7 @@ class OwnReads:
         name = hash(key)
         self.revision += 1
         before = self._reads.pop(name, OwnRead(()))
-        uses_s = [one for one in (before.used_s, used_s) if one is not None]
+        uses_s = [use_s for use_s in (before.used_s, used_s) if use_s is not None]
         self._reads[name] = OwnRead(
             (*before.at_s, at_s)[-MAX_READS:],
             max(uses_s, default=None),

@@ -49,7 +49,7 @@ _PAIRED: Final = frozenset({"ZRANGE", "ZRANDMEMBER", "HRANDFIELD"})
 def as_resp2(name: str, reply: Reply) -> Reply:
     """Turn maps and pairs into flat lists, booleans into 0 or 1, floats into text; `name` is the command."""
     flat = _flattened(reply)
-    if name in _PAIRED and isinstance(flat, list) and flat and all(isinstance(one, list) for one in flat):
+    if name in _PAIRED and isinstance(flat, list) and flat and all(isinstance(element, list) for element in flat):
         return [item for pair in flat if isinstance(pair, list) for item in pair]
     return flat
 
@@ -63,7 +63,7 @@ def _flattened(reply: Reply) -> Reply:
     if isinstance(reply, float):  # as the server writes it: whole numbers without a point
         return b"%d" % int(reply) if reply.is_integer() and abs(reply) < 1e17 else repr(reply).encode()
     if isinstance(reply, dict):
-        return [_flattened(one) for pair in reply.items() for one in pair]
+        return [_flattened(element) for pair in reply.items() for element in pair]
     if isinstance(reply, list):
-        return [_flattened(one) for one in reply]
+        return [_flattened(element) for element in reply]
     return reply

@@ -126,5 +126,5 @@ def _first(error: BaseException) -> BaseException:
     """Return the exception itself; from a group the first unexpected one, else the first."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    found = [_first(one) for one in error.exceptions]
-    return next((one for one in found if not isinstance(one, RtuiError)), found[0])
+    found = [_first(cause) for cause in error.exceptions]
+    return next((cause for cause in found if not isinstance(cause, RtuiError)), found[0])

@@ -88,7 +88,7 @@ class Timeouts:
     def within(cls, longest_s: float) -> Self:
         """Return timeouts with which a command gives up after `longest_s`, and nothing takes longer."""
         usual = cls()
-        direct_s, ssh_s, reply_s = (min(one, longest_s) for one in (usual.direct_s, usual.ssh_s, usual.reply_s))
+        direct_s, ssh_s, reply_s = (min(limit_s, longest_s) for limit_s in (usual.direct_s, usual.ssh_s, usual.reply_s))
         return cls(direct_s, ssh_s, reply_s, longest_s)
 
 

@@ -67,7 +67,7 @@ async def read_set(reader: ValueReader) -> Preview:
         found, cursor = await reader.scan(lambda at: guard.sscan(reader.key, at, count=count, evidence=evidence))
         next_page = reader.page.following(cursor, shown=len(found)) if cursor else None
         return replace(
-            shown, rows=tuple((one,) for one in reader.kept(found)), next_page=next_page, notes=reader.size_notes
+            shown, rows=tuple((member,) for member in reader.kept(found)), next_page=next_page, notes=reader.size_notes
         )
     reader.require_sample("SRANDMEMBER")
     (reply,) = await reader.begin(guard.srandmember(reader.key, min(MAX_RANDOM, count), evidence=evidence))
@@ -93,8 +93,8 @@ async def _short_members(reader: ValueReader, kind: PreviewKind) -> Preview:
         ]
         replies = await (reader.querier.run(*commands) if pages else reader.begin(*commands))
         pages += map(element_page, replies)
-    found = [one for _, members in pages for one in members]
-    rows: tuple[PreviewRow, ...] = tuple((cell(one),) for one in found)
+    found = [member for _, members in pages for member in members]
+    rows: tuple[PreviewRow, ...] = tuple((cell(member),) for member in found)
     if not is_set:
         rows = tuple((None, cell(member), score(points)) for member, points in pairs(found))
     cursor = pages[0][0]

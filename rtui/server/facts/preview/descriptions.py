@@ -164,5 +164,5 @@ def _vector(reply: Reply) -> PreviewCell | Unknown:
         return unknown_from(reply)
     if reply is None:
         return Unread(None)
-    parts = [one if isinstance(one, bytes) else repr(one).encode() for one in items(reply)]
+    parts = [part if isinstance(part, bytes) else repr(part).encode() for part in items(reply)]
     return b"[" + b", ".join(part if _NUMBER.fullmatch(part) else b'"' + part + b'"' for part in parts) + b"]"

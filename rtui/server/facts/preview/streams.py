@@ -110,7 +110,7 @@ async def read_stream(reader: ValueReader) -> Preview:
 def _kept_rows(reader: ValueReader, found: Sequence[Reply]) -> tuple[PreviewRow, ...]:
     """Return the rows of entries, without values that are too large to be kept."""
     rows = [row for entry in found for row in entry_rows(entry)]
-    cells = iter(reader.kept(one for row in rows for one in row))  # type: ignore[misc]
+    cells = iter(reader.kept(value for row in rows for value in row))  # type: ignore[misc]
     return tuple(tuple(islice(cells, len(row))) for row in rows)
 
 
@@ -179,7 +179,7 @@ async def _read_groups(reader: ValueReader, count: Reply) -> tuple[tuple[SideTab
         *(guard.xpending(reader.key, name, evidence) for name, evidence in detailed.items()),
     )
     pending = dict(zip(detailed, replies[len(detailed) :], strict=True))
-    known_fields = [one for one in _GROUP_FIELDS if any(one[0] in group for group in groups)]
+    known_fields = [field for field in _GROUP_FIELDS if any(field[0] in group for group in groups)]
     rows: list[PreviewRow] = []
     for group in groups:
         group_name = group.get(b"name")
@@ -189,8 +189,8 @@ async def _read_groups(reader: ValueReader, count: Reply) -> tuple[tuple[SideTab
     tables = [SideTable("groups", (*(column for _, column in known_fields), *_PENDING_COLUMNS), tuple(rows))]
     for subject, reply in zip(detailed, replies, strict=False):
         listed = [mapping(consumer) for consumer in items(reply)]
-        known = [(field, column) for field, column in _CONSUMER_FIELDS if any(field in one for one in listed)]
-        cells = tuple(tuple(cell(one.get(field)) for field, _ in known) for one in listed)
+        known = [(field, column) for field, column in _CONSUMER_FIELDS if any(field in consumer for consumer in listed)]
+        cells = tuple(tuple(cell(consumer.get(field)) for field, _ in known) for consumer in listed)
         tables.append(SideTable("consumers of", tuple(column for _, column in known), cells, subject=subject))
     left_out = sum(1 for group in groups if group.get(b"consumers")) - len(detailed)
     return tuple(tables), (f"the consumers of {left_out} groups are not listed",) if left_out > 0 else ()

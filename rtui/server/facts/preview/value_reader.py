@@ -133,11 +133,11 @@ class ValueReader:
     def kept(self, found: Iterable[Reply]) -> list[PreviewCell]:
         """Return elements as cells; elements read on request only as far as they fit into KEPT_BYTES."""
         if not self.page.on_purpose:
-            return [cell(one) for one in found]
+            return [cell(reply) for reply in found]
         room, cells = KEPT_BYTES, []
-        for one in found:
-            length = len(one) if isinstance(one, bytes) else 0
-            cells.append(cell(one) if length <= room else Unread(length, was_read=True))
+        for reply in found:
+            length = len(reply) if isinstance(reply, bytes) else 0
+            cells.append(cell(reply) if length <= room else Unread(length, was_read=True))
             room -= length if length <= room else 0
         return cells
 
