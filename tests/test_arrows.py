@@ -18,7 +18,7 @@ import rtui
 
 SOURCE = Path(rtui.__file__).parent
 
-LAYERS = ("keyspace", "registry", "table", "values", "analysis", "server", "tui", "cli")
+LAYERS = ("keyspace", "registry", "values", "analysis", "table", "server", "tui", "cli")
 """Lowest first: a package may use those before it."""
 
 DEMO = "demo"
@@ -27,9 +27,9 @@ DEMO = "demo"
 ALLOWED = {
     "keyspace": {"keyspace"},
     "registry": {"keyspace", "registry"},
-    "table": {"keyspace", "table"},
+    "table": {"keyspace", "registry", "analysis", "table"},
     "values": {"keyspace", "values"},
-    "analysis": {"keyspace", "registry", "table", "analysis"},
+    "analysis": {"keyspace", "registry", "analysis"},
     "server": {"keyspace", "registry", "table", "values", "analysis", "server"},
     "tui": {"keyspace", "registry", "table", "values", "analysis", "server", "tui", DEMO},
     "cli": {"keyspace", "registry", "table", "values", "analysis", "server", "tui", "cli", DEMO},
@@ -41,7 +41,7 @@ PURE: dict[str, frozenset[str]] = {
     "keyspace": frozenset(),
     "registry": frozenset({"msgspec", "typing_extensions"}),
     "values": frozenset({"backports", "brotli", "compression", "cramjam", "lz4"}),
-    "analysis": frozenset({"_polars_runtime_32", "msgspec", "numpy", "polars", "re2", "typing_extensions"}),
+    "analysis": frozenset({"msgspec", "re2", "typing_extensions"}),
 }
 """Packages that use the standard library and these libraries only.
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_HASHES: Final = 256
-"""Hashes that are kept of a pattern: see `rtui.analysis.aggregate.distinct`, which counts by them."""
+"""Hashes that are kept of a pattern: see `rtui.table.folding`, which counts by them."""
 
 MOST_WAITING: Final = 262_144
 """Hashes that wait to be ordered."""

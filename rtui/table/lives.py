@@ -11,7 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from rtui.table.buckets import FINENESS, TTL_EDGES_MS, level_borders
+from rtui.analysis.report.expiries import FINENESS, level_borders
+from rtui.analysis.report.members import TTL_EDGES_MS
 from rtui.table.sums import NONE, Chunk, Dense, Flags, Sparse, Tree, Whole, carried, compact, ranks
 
 MOST_BINS: Final = 1 << 18

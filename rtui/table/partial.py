@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from rtui.table.buckets import FREQUENCY_EDGES, IDLE_EDGES_S, MOST_SHORT, MOST_TINY, TTL_EDGES_MS
+from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, MOST_SHORT, MOST_TINY, TTL_EDGES_MS
 from rtui.table.examples import Examples
 from rtui.table.hashes import checksums_and_slots, tags_of
 from rtui.table.lives import Lives

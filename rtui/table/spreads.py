@@ -6,13 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from rtui.table.buckets import SIZE_LOWS
+from rtui.analysis.report.sketch import LOWS
 from rtui.table.sums import NONE, Chunk, Dense, Flags, Sparse, Tree, Whole, carried
 
 BUCKET_BITS: Final = 11
 """There are fewer than 2^11 buckets."""
 
-_LOWS: Final = np.array(SIZE_LOWS, np.int64)
+_LOWS: Final = np.array(LOWS, np.int64)
 _SMALL: Final = 1 << 15
 _BUCKETS_OF_SMALL: Final = (np.searchsorted(_LOWS, np.arange(_SMALL), side="right") - 1).astype(np.int64)
 

@@ -21,12 +21,12 @@ from typing import Final
 
 import polars as pl
 
-from rtui.analysis.aggregate.folding import ID, FoldedNode
-from rtui.analysis.aggregate.from_table import counted_patterns
 from rtui.keyspace.slices import Slicer, finish
 from rtui.keyspace.text.identifiers import LONGEST, Identifiers
 from rtui.keyspace.text.key_segments import KeySegments, NodeKind
 from rtui.keyspace.text.segments import Separators
+from rtui.table.folding import ID, FoldedNode
+from rtui.table.node_sums import counted_patterns
 from rtui.table.partial import Partial
 from rtui.table.pattern_nodes import REST
 from rtui.table.patterns import Patterns

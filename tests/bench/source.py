@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
-from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.analysis.columns import SAMPLED_COLUMNS, parse_columns
 from rtui.server.inspection.engine_inspection import EngineInspection
 from rtui.server.inspection.plan import InspectionPlan
@@ -28,6 +27,7 @@ from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Target
+from rtui.table.top_keys import TopKeys
 
 TICK_S = 0.005
 """How often the event loop should take a turn, to see by how much it is late."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from rtui.analysis.aggregate.table_aggregates import TableAggregates
-from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.estimates import as_estimate
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slices import finish
@@ -14,6 +12,8 @@ from rtui.keyspace.text.segments import Separators
 from rtui.registry.expectations import Found, breaches_of
 from rtui.registry.find import SHIPPED
 from rtui.registry.load import load_registry
+from rtui.server.inspection.batches import InspectedBatch
+from rtui.table.aggregates import Aggregates
 from tests.servers import Server
 from tests.table.drawn_rows import add_batch
 
@@ -31,7 +31,7 @@ def patterns_of(keys: Iterable[bytes], separators: Sequence[bytes] = (b":",)) ->
     """The patterns that an analysis learns of keys, with how many keys each has."""
     names = sorted(keys)
     scope = Scope(separators=tuple(separators))
-    found = TableAggregates(Separators(separators), scope=scope, started_at_s=0.0)
+    found = Aggregates(Separators(separators), scope=scope, started_at_s=0.0)
     add_batch(found, InspectedBatch(b"string", names, [-1] * len(names), [60] * len(names)), 1.0)
     patterns: dict[str, int] = {}
     for path in finish(found.summary()).root.walk():

@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 from msgspec import structs
 
-from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.columns import ALL_COLUMNS, SAMPLED_COLUMNS, Columns
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slices import finish
@@ -20,20 +19,21 @@ from rtui.server.analysis.run import AnalysisRun
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
+from rtui.table.aggregates import Aggregates
 from rtui.table.schema import NEVER, keys_of
-from tests.analysis.aggregate.naive import One, check
 from tests.conftest import Pool
 from tests.grammar import Grammar, load
 from tests.server.inspection.gathered import inspecting
 from tests.server.targets import connected, target_of
 from tests.servers import Server
+from tests.table.naive import One, check
 
 KEYS = 6_000
 
 STARTED_S = 1_700_000_000.0
 
 
-class Kept(TableAggregates):
+class Kept(Aggregates):
     """Keeps each key that comes as well."""
 
     def __init__(self, scope: Scope) -> None:
@@ -101,7 +101,7 @@ async def test_an_analysis_adds_up_a_table(valkey: Server) -> None:
     assert [(one.name, one.stats.keys, one.distinct) for one in user.children] == [(b"{id}", 199, 199)]
 
 
-@pytest.mark.parametrize("step", ["rtui.table.partial.Partial.add", "rtui.analysis.aggregate.top_keys.TopKeys.rank"])
+@pytest.mark.parametrize("step", ["rtui.table.partial.Partial.add", "rtui.table.top_keys.TopKeys.rank"])
 @pytest.mark.parametrize("error", [pl.exceptions.ComputeError("no"), pl.exceptions.PanicException("gone")])
 async def test_whatever_fails_in_polars_ends_the_analysis_with_its_message(
     valkey: Server, error: BaseException, step: str, monkeypatch: pytest.MonkeyPatch

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rtui.analysis.aggregate.expiry_bins import ExpiryBins
+from rtui.analysis.report.expiries import ExpiryBins
 from rtui.table.lives import MINUTE_MS, Lives
 from rtui.table.sums import Chunk, whole
 

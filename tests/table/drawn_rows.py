@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import polars as pl
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.analysis.report.document import KeyRecord
+from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.tables import TableFindings
 from rtui.server.inspection.tables import table_of as table_of_batches
 from rtui.table.schema import NEVER, SCHEMA, names_of
@@ -55,3 +56,22 @@ def add_batch(found: TableFindings, batch: InspectedBatch, asked_at_s: float) ->
     if batch.note:
         found.add_note(batch.key_type, batch.note)
     found.add_rows(partial(rows_of, batch, asked_at_s), len(batch.keys), asked_at_s)
+
+
+def record_of(batch: InspectedBatch, index: int, asked_at_s: float) -> KeyRecord:
+    """Return all that a batch says about one of its keys."""
+
+    def value(column: Sequence[int] | None) -> int | None:
+        return None if column is None else column[index]
+
+    return KeyRecord(
+        key=batch.keys[index],
+        key_type=batch.key_type,
+        memory_bytes=value(batch.memory_bytes),
+        length=value(batch.lengths),
+        ttl_ms=value(batch.ttl_ms),
+        idle_s=value(batch.idle_s),
+        frequency=value(batch.frequency),
+        asked_at_s=asked_at_s,
+        note=batch.note,
+    )

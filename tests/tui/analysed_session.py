@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from rtui.analysis.aggregate.table_aggregates import TableAggregates
-from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import Coverage, CoverageKind, Head, Report, Scope, ServerReport
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
 from rtui.server.browsing.status import BrowsingStatus
+from rtui.server.inspection.batches import InspectedBatch
+from rtui.table.aggregates import Aggregates
 from tests.table.drawn_rows import add_batch
 from tests.tui.analyse.fixed_analysis import READY, FixedAnalysis
 from tests.tui.fixed_session import ASKED_AT_S, COMPLETE, FixedSession, keys, kind_of, memory_of, ttl_of
@@ -22,7 +22,7 @@ from tests.tui.fixed_session import ASKED_AT_S, COMPLETE, FixedSession, keys, ki
 def report_of(names: Sequence[bytes], kind: CoverageKind = CoverageKind.EXACT) -> Report:
     """The report of a pass over these keys, as far as `kind` says."""
     scope = Scope()
-    found = TableAggregates(Separators(), scope=scope, started_at_s=ASKED_AT_S)
+    found = Aggregates(Separators(), scope=scope, started_at_s=ASKED_AT_S)
     by_type: defaultdict[bytes, list[bytes]] = defaultdict(list)
     for name in names:
         by_type[kind_of(name)].append(name)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.aggregate import presets
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.findings.expiring import is_lock, lock_words
 from rtui.analysis.findings.finding import Amount, Basis, Finding, of_namespace
 from rtui.analysis.findings.places import key_line, least, scan_line
 from rtui.analysis.query.behind import DRIFT_NOTE, Behind, above, behind_key, label
 from rtui.analysis.query.query import one_of, query_of
+from rtui.analysis.report import presets
 from rtui.analysis.report.document import KeyRecord, Node
 from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S, TEXT_LIMIT, CheckedReference, Figure
 from rtui.keyspace.text.display import SafeText, display, display_text

@@ -17,15 +17,28 @@ from msgspec import Meta, Struct
 from rtui.analysis import estimates
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.keyspace.slots import SLOTS
-from rtui.table import buckets
 
-MINUTE_S: Final = buckets.MINUTE_S
-HOUR_S: Final = buckets.HOUR_S
-DAY_S: Final = buckets.DAY_S
+MINUTE_S: Final = 60
+HOUR_S: Final = 3600
+DAY_S: Final = 86_400
 
-TTL_EDGES_S: Final = buckets.TTL_EDGES_S
-IDLE_EDGES_S: Final = buckets.IDLE_EDGES_S
-FREQUENCY_EDGES: Final = buckets.FREQUENCY_EDGES
+TTL_EDGES_S: Final = (MINUTE_S, 10 * MINUTE_S, HOUR_S, DAY_S, 7 * DAY_S, 30 * DAY_S, 365 * DAY_S)
+"""Borders of the time-to-live histogram in seconds: bin i holds what is below edge i and not below the one before."""
+
+TTL_EDGES_MS: Final = (0, *(edge * 1000 for edge in TTL_EDGES_S))
+"""The same in milliseconds, and in front a bin for keys that do not expire."""
+
+IDLE_EDGES_S: Final = (MINUTE_S, HOUR_S, DAY_S, 7 * DAY_S, 30 * DAY_S, 90 * DAY_S)
+"""Borders of the idle-time histogram in seconds."""
+
+FREQUENCY_EDGES: Final = (1, 6, 10, 20, 50, 100, 255)
+"""Borders of the histogram of LFU counters, 0 … 255; the last bin is the top of the counter alone."""
+
+MOST_TINY: Final = 4
+"""Bytes of a string that may stand for nothing: `null`, `nil`, `None`, `{}`, or an empty one."""
+
+MOST_SHORT: Final = 64
+"""Bytes of a value that a hash keeps in a listpack, by default (hash-max-listpack-value)."""
 
 LENGTH_EDGES: Final = tuple(quarters << power for power in range(2, 13) for quarters in (4, 5, 6, 7))
 """Borders of the histogram of lengths of a type, from 16 on: bin i holds what is certainly above edge i, and not
@@ -71,9 +84,6 @@ FrequencyBins: TypeAlias = Annotated[
     tuple[Figure, ...], Meta(min_length=len(FREQUENCY_EDGES) + 1, max_length=len(FREQUENCY_EDGES) + 1)
 ]
 
-
-MOST_TINY: Final = buckets.MOST_TINY
-MOST_SHORT: Final = buckets.MOST_SHORT
 
 _TinyBins: TypeAlias = Annotated[
     tuple[Count, ...], Meta(min_length=len(TTL_EDGES_S) + 2, max_length=len(TTL_EDGES_S) + 2)

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from msgspec import structs
 
-from rtui.analysis.aggregate.figures import SampledKeyspace
 from rtui.analysis.columns import Columns, columns_for
 from rtui.analysis.report.document import BigReport, Scope, SlotsReport
+from rtui.analysis.report.figures import SampledKeyspace
 from rtui.keyspace.slices import Steps
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
@@ -39,7 +39,7 @@ from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.supervised_tasks import failure_of, for_each
 
 if TYPE_CHECKING:  # they are imported with Polars
-    from rtui.analysis.aggregate.table_aggregates import TableAggregates
+    from rtui.table.aggregates import Aggregates
     from rtui.table.rows import KeptRows
 
 T = TypeVar("T")
@@ -191,13 +191,13 @@ class AnalysisPass:
         self.findings = self._new_findings()
         self.nodes.use(self.findings)
 
-    def _new_findings(self) -> TableAggregates:
+    def _new_findings(self) -> Aggregates:
         separators = Separators(self._options.separators)
         began_at_s, registry = time.time(), self._options.registry
-        from rtui.analysis.aggregate.table_aggregates import TableAggregates  # noqa: PLC0415 - imports Polars
+        from rtui.table.aggregates import Aggregates  # noqa: PLC0415 - imports Polars
 
         self._keep_rows()
-        return TableAggregates(
+        return Aggregates(
             separators,
             scope=self.scope,
             started_at_s=began_at_s,

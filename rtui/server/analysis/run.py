@@ -36,7 +36,7 @@ from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import end_task, failure_of, start_supervised
 
 if TYPE_CHECKING:  # it is imported with Polars
-    from rtui.analysis.query.kept_rows import PassRows
+    from rtui.table.kept_rows import PassRows
 
 ESTIMATE_KEYS: Final = 20_000
 """Keys of an estimate unless another number is asked for: shares within 0.7 percentage points."""
@@ -138,7 +138,7 @@ class AnalysisRun:
         rows = None if self._made is None else self._made.rows
         if rows is None or not (rows.height or rows.why_none):
             return None
-        from rtui.analysis.query.kept_rows import PassRows  # noqa: PLC0415 - imports Polars, as the pass did
+        from rtui.table.kept_rows import PassRows  # noqa: PLC0415 - imports Polars, as the pass did
 
         return PassRows(rows, self._pass.scope)
 

@@ -32,7 +32,7 @@ from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import end_task, start_supervised
 
 if TYPE_CHECKING:  # it is imported with Polars
-    from rtui.analysis.query.kept_rows import PassRows
+    from rtui.table.kept_rows import PassRows
 
 ASK_FROM_S: Final = 10.0
 """An analysis that has run for so long is not ended by a key without a question."""

@@ -15,7 +15,7 @@ MOST_THREADS: Final = 2
 """Threads of Polars: the server may be on the same host."""
 
 MODULES: Final = (
-    "rtui.analysis.aggregate.table_aggregates",
+    "rtui.table.aggregates",
     "rtui.server.inspection.engine_inspection",
     "rtui.table.rows",
 )

@@ -67,7 +67,7 @@ class NamePatterns:
 
         What finds the patterns must have been imported (`table_import`).
         """
-        from rtui.analysis.aggregate.table_aggregates import NameTree  # noqa: PLC0415 - imports Polars
+        from rtui.table.aggregates import NameTree  # noqa: PLC0415 - imports Polars
 
         tree, slicer, names = NameTree(Separators(self._scope.separators)), Slicer(), HeldNames(self._store)
         batch: list[bytes] = []

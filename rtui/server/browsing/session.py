@@ -35,7 +35,6 @@ from rtui.server.wire.supervised_tasks import end_task, start_supervised
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
-    from rtui.analysis.query.kept_rows import PassRows
     from rtui.analysis.query.matches import Order
     from rtui.analysis.query.query import Query
     from rtui.analysis.query.terms import Fact
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from rtui.server.search.columns import KeyWeights
     from rtui.server.search.search import Search
     from rtui.server.user.log_file import CommandLogFile
+    from rtui.table.kept_rows import PassRows
 
 
 NEARLY_SAME: Final = 0.01

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeAlias
 
-from rtui.analysis.aggregate.top_keys import fitting
 from rtui.analysis.humanize import duration, moment
 from rtui.analysis.report.document import HotKey, HotList, HotReport, HotSource, KeyRecord
 from rtui.keyspace.slots import SLOTS
@@ -25,6 +24,7 @@ from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.identity import ServerIdentity, parse_info, parse_number
 from rtui.server.wire.replies import Reply, ServerError
+from rtui.table.top_keys import fitting
 
 MAX_LISTED_KEYS: Final = 1000
 """The most keys read of one list: Valkey's limit; Redis has up to 64."""

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.keyspace.types import type_of
 from rtui.server import guard
 from rtui.server.facts.answers import expected
 from rtui.server.facts.types import QUERIES, queries_of
 from rtui.server.guard.command import KeyCommand, KeyTemplate, key_template
 from rtui.server.guard.evidence import Evidence, MemoryUsagePolicy
+from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.last_stages import memory_note
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.tables import EngineRows

@@ -15,7 +15,6 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.analysis.columns import Columns
 from rtui.analysis.facts import LfuSettings
 from rtui.analysis.report.document import BigReport, KeySizes
@@ -39,6 +38,7 @@ from rtui.server.wire.connection import Connection, Lost
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.supervised_tasks import failure_of, for_each
+from rtui.table.top_keys import TopKeys
 
 if TYPE_CHECKING:  # they are imported with Polars
     from rtui.server.inspection.pipeline import InspectionPipeline

@@ -13,7 +13,6 @@ from typing import Final, cast
 
 from msgspec import structs
 
-from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.analysis.columns import Asked
 from rtui.analysis.report.document import BigReport, KeyRecord
 from rtui.keyspace.types import type_of
@@ -25,6 +24,7 @@ from rtui.server.inspection.late_lengths import LateLengths
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads
+from rtui.table.top_keys import TopKeys
 
 PORTION: Final = 25
 """Keys of one write: two commands each, 60 µs of the server's time."""

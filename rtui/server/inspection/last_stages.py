@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.keyspace.types import type_of
 from rtui.server import guard
 from rtui.server.guard.evidence import MemoryCost, MemoryUsagePolicy
+from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.late_lengths import LateLengths
 from rtui.server.inspection.plan import LEFT_OUT, InspectionPlan
 from rtui.server.inspection.queries import Query, Stage, WaitingKeys, query_about, rows_at

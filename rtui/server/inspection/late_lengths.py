@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from math import ceil
 from typing import Final, Protocol
 
-from rtui.analysis.aggregate.tally import InspectedBatch
-from rtui.analysis.aggregate.top_keys import UNKNOWN_LENGTH
 from rtui.keyspace.types import SHORT_LENGTH
+from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.plan import InspectionPlan
+from rtui.table.top_keys import UNKNOWN_LENGTH
 
 LATE_SHARE: Final = 1 / 16
 """Of each type the length of so many keys is asked late at most, as a share of the keys that are not sampled."""

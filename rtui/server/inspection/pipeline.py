@@ -43,11 +43,11 @@ from functools import partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
-from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.server import guard
 from rtui.server.chance import new_random
 from rtui.server.facts.answers import expected
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES
+from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.last_stages import LastStages
 from rtui.server.inspection.plan import COMMAND_NAMES, KEY_US, InspectionPlan
 from rtui.server.inspection.queries import (

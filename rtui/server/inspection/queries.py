@@ -25,13 +25,13 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
-from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.server import guard
 from rtui.server.facts.answers import Expected
 from rtui.server.facts.answers import expected as expected_of
 from rtui.server.facts.types import length_commands
 from rtui.server.guard.command import Command, KeyCommand, build_batch, split_keys
 from rtui.server.guard.evidence import Evidence
+from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.scan.page import is_elsewhere, is_temporary
 from rtui.server.wire.capability import Feature, is_key_refusal, means_gone
 from rtui.server.wire.errors import ServerBusyError

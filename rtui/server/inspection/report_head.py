@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 
 from rtui import __version__
-from rtui.analysis.aggregate.figures import Counted
 from rtui.analysis.report.document import (
     ColumnReport,
     ColumnState,
@@ -27,6 +26,7 @@ from rtui.analysis.report.document import (
     ServerReport,
     Stats,
 )
+from rtui.analysis.report.figures import Counted
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.facts.first_answers import REPLICA_NOTE

@@ -15,10 +15,10 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 import polars as pl
 
-from rtui.analysis.aggregate.tally import InspectedBatch
-from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.keyspace.slots import SLOTS, key_slot
+from rtui.server.inspection.batches import InspectedBatch
 from rtui.table.schema import LATEST_MS, NEVER, SCHEMA, names_of
+from rtui.table.top_keys import TopKeys
 
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 

@@ -16,7 +16,6 @@ import polars as pl
 from rtui.analysis import humanize
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.humanize import Mark
-from rtui.analysis.query.kept_rows import PassRows, by_order, condition_of
 from rtui.analysis.query.matches import Order
 from rtui.analysis.query.plan import ShardPlace, on_slots
 from rtui.analysis.query.query import Query
@@ -33,6 +32,7 @@ from rtui.server.search.columns import KeyWeights, weight
 from rtui.server.search.run import TWICE
 from rtui.server.search.search import LISTED, TOP_LISTED, Search, Stage
 from rtui.server.wire.connection import State
+from rtui.table.kept_rows import PassRows, by_order, condition_of
 from rtui.table.questions import find
 from rtui.table.rows import Chunk, KeptRows
 from rtui.table.schema import NEVER, SLICE_ROWS, keys_in_slices, keys_of, names_of

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 from textual.geometry import Size
 
 from rtui.analysis import humanize as fmt
-from rtui.analysis.aggregate import presets
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark, noun
+from rtui.analysis.report import presets
 from rtui.analysis.report.document import ColumnState, EncodingReport, Report
 from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import plain

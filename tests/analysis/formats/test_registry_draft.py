@@ -12,8 +12,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.table_aggregates import TableAggregates
-from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.formats.learnt_patterns import LearntPatterns, learnt_patterns
 from rtui.analysis.formats.registry_draft import patterns_table, write_patterns_json, write_registry
 from rtui.analysis.formats.text import table_text
@@ -24,6 +22,8 @@ from rtui.keyspace.text.segments import Separators
 from rtui.registry.expectations import NO_TTL, Found, breaches_of
 from rtui.registry.load import read_registry
 from rtui.registry.registry import Registry
+from rtui.server.inspection.batches import InspectedBatch
+from rtui.table.aggregates import Aggregates
 from tests.grammar import Grammar
 from tests.registry.test_sample_keyspaces import found_in
 from tests.table.drawn_rows import add_batch
@@ -34,7 +34,7 @@ Keys = Mapping[bytes, Found]
 def report_of(keys: Keys, separators: Sequence[bytes] = (b":",), budget: int = 4096) -> Report:
     """An exact report of these keys."""
     scope = Scope(separators=tuple(separators))
-    found = TableAggregates(Separators(separators), scope=scope, started_at_s=0.0, node_budget=budget)
+    found = Aggregates(Separators(separators), scope=scope, started_at_s=0.0, node_budget=budget)
     by_type = defaultdict[bytes, list[bytes]](list)
     for key, facts in keys.items():
         by_type[facts.type or b"string"].append(key)
@@ -206,7 +206,7 @@ def test_names_that_are_hard_to_write_are_as_they_were() -> None:
 
 def test_names_too_long_to_be_asked_about_get_no_pattern() -> None:
     scope = Scope(separators=(b":",))
-    found = TableAggregates(Separators((b":",)), scope=scope, started_at_s=0.0)
+    found = Aggregates(Separators((b":",)), scope=scope, started_at_s=0.0)
     add_batch(found, InspectedBatch(b"string", [b"page:home"], [NO_TTL], [64]), 1.0)
     add_batch(found, InspectedBatch(None, [b"page:denied:10001"]), 1.0)
     found.add_unread([b"page:".ljust(100_000, b"n")])

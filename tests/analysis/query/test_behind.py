@@ -10,8 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rtui.analysis.aggregate.table_aggregates import TableAggregates
-from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.estimates import as_estimate
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.query import behind
@@ -27,6 +25,8 @@ from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.keyspace.text.display import HOSTILE
 from rtui.keyspace.text.quantities import Bounds
 from rtui.keyspace.text.segments import Separators
+from rtui.server.inspection.batches import InspectedBatch
+from rtui.table.aggregates import Aggregates
 from tests.grammar import Grammar
 from tests.made_report import made_report
 from tests.table.drawn_rows import add_batch
@@ -60,7 +60,7 @@ def keyspace(seed: int, keys: int) -> dict[bytes, Facts]:
 def summed(keys: dict[bytes, Facts], separators: Separators, budget: int) -> Summary:
     """The summary of a keyspace."""
     scope = Scope(separators=separators.values)
-    aggregates = TableAggregates(separators, scope=scope, started_at_s=NOW_S, node_budget=budget)
+    aggregates = Aggregates(separators, scope=scope, started_at_s=NOW_S, node_budget=budget)
     by_type = defaultdict[bytes, list[bytes]](list)
     for name, (key_type, _) in keys.items():
         by_type[key_type].append(name)

@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rtui.analysis.aggregate.table_aggregates import TableAggregates
-from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.report.comparison import Comparison, Fate, NamespaceChange, compare
@@ -30,6 +28,8 @@ from rtui.analysis.report.document import (
 from rtui.analysis.report.readings import Direction, FigureChange, Reading, reading
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
+from rtui.server.inspection.batches import InspectedBatch
+from rtui.table.aggregates import Aggregates
 from tests.made_report import (
     clustered_report,
     denied_report,
@@ -377,7 +377,7 @@ def keyspace(seed: int) -> list[bytes]:
 
 def inspected(keys: list[bytes], budget: int) -> Report:
     """An exact report of these keys, seen in this order."""
-    found = TableAggregates(Separators((b":",)), scope=Scope(), started_at_s=0.0, node_budget=budget)
+    found = Aggregates(Separators((b":",)), scope=Scope(), started_at_s=0.0, node_budget=budget)
     for first in range(0, len(keys), BATCH):
         some = keys[first : first + BATCH]
         ttl_ms = [NO_EXPIRY if len(key) % 2 else 5000 for key in some]

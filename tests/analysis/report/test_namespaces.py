@@ -8,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from rtui.analysis.aggregate.table_aggregates import TableAggregates
-from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark
 from rtui.analysis.namespace_figures import NOTHING_KNOWN, Known, NamespaceFigures
@@ -18,6 +16,8 @@ from rtui.analysis.report.namespaces import Fit, ReportedNamespaces
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
+from rtui.server.inspection.batches import InspectedBatch
+from rtui.table.aggregates import Aggregates
 from tests.table.drawn_rows import add_batch
 
 SPLIT = Separators()
@@ -37,7 +37,7 @@ def reported(
 ) -> ReportedNamespaces:
     """The report of these keys, of which those with an even size expire."""
     scope = Scope(separators)
-    found = TableAggregates(Separators(separators), scope=scope, started_at_s=0.0)
+    found = Aggregates(Separators(separators), scope=scope, started_at_s=0.0)
     sizes = [size_of(key) for key in keys]
     lives = [90_000 if size % 2 else -1 for size in sizes]
     add_batch(found, InspectedBatch(b"string", keys, lives, sizes), 1.0)
@@ -157,7 +157,7 @@ def test_figures_of_a_sample_are_estimates() -> None:
 
 def test_bytes_that_were_denied_are_unknown_not_nothing() -> None:
     scope = Scope()
-    found = TableAggregates(SPLIT, scope=scope, started_at_s=0.0)
+    found = Aggregates(SPLIT, scope=scope, started_at_s=0.0)
     add_batch(found, InspectedBatch(b"string", [b"a:1", b"a:2"], [-1, -1]), 1.0)
     coverage = Coverage(CoverageKind.EXACT, 2, 1.0, 2)
     report = Report(Head(1.0, ServerReport("a:1"), scope, coverage), finish(found.summary()))

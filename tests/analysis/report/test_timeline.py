@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rtui.analysis.aggregate.cliffs import timeline_bins
 from rtui.analysis.estimates import Estimate
+from rtui.analysis.report.expiries import timeline_bins
 from rtui.analysis.report.members import ExpiryBin, Timeline
 from tests.table.binned import binned
 

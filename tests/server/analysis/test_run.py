@@ -124,7 +124,7 @@ async def test_the_biggest_keys_are_complete_whenever_the_last_report_before_was
     for name in ("FIRST_REPORT_S", "REPORT_EVERY_S"):
         monkeypatch.setattr(f"rtui.server.analysis.run.{name}", 0.0)
     monkeypatch.setattr("rtui.server.analysis.run.REPORT_SHARE", 1e9)
-    monkeypatch.setattr("rtui.analysis.aggregate.aggregates.Slicer", partial(Slicer, slice_s=0.0))
+    monkeypatch.setattr("rtui.table.summary.Slicer", partial(Slicer, slice_s=0.0))
     random = Random(3)
     names = [b"namespace-%d:%b" % (index % 500, name) for index, name in enumerate(numbered(MANY))]
     client = valkey.client()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.report.document import CoverageKind, Scope
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 from rtui.server.browsing.name_patterns import NamePatterns
+from rtui.table.aggregates import Aggregates
 
 SEGMENTS = st.one_of(
     st.sampled_from([b"user", b"shop", b"", b"orders", b"{user:7}"]),
@@ -34,7 +34,7 @@ def test_they_are_those_of_an_analysis(names: list[bytes], is_opened: bool) -> N
     if is_opened:
         for label in list(store.root.labels):
             finish(store.open(store.root.child(label)))
-    counted = TableAggregates(Separators(), scope=Scope(), started_at_s=0.0)
+    counted = Aggregates(Separators(), scope=Scope(), started_at_s=0.0)
     if names:
         counted.add_unread(names)
     patterns = NamePatterns(store, is_complete=True)

@@ -18,7 +18,6 @@ import hiredis
 import polars as pl
 import pytest
 
-from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.columns import EVERYTHING, Columns
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.text.display import display_text
@@ -41,6 +40,7 @@ from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply, ServerError, as_resp2
+from rtui.table.aggregates import Aggregates
 from tests.wire import Requests
 
 STARTED_S: Final = 1_790_000_000.0
@@ -224,7 +224,7 @@ def identity(product: str, version: tuple[int, ...], policy: str = "noeviction")
     return ServerIdentity(product=product, version=version, maxmemory_policy=display_text(policy))  # type: ignore[arg-type]
 
 
-class Recorded(TableAggregates):
+class Recorded(Aggregates):
     """Counts tables, and keeps them."""
 
     def __init__(self, setting: Setting) -> None:

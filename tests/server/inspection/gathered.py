@@ -9,12 +9,10 @@ from typing import Any
 import polars as pl
 from msgspec import structs
 
-from rtui.analysis.aggregate.presets import preset
-from rtui.analysis.aggregate.table_aggregates import records_of, with_moment
-from rtui.analysis.aggregate.tally import InspectedBatch
-from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.analysis.columns import EVERYTHING, Columns
 from rtui.analysis.report.document import KeyRecord, Scope
+from rtui.analysis.report.presets import preset
+from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.tables import TableFindings
@@ -25,6 +23,9 @@ from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
+from rtui.table.aggregates import records_of, with_moment
+from rtui.table.top_keys import TopKeys
+from tests.table.drawn_rows import record_of
 
 SCOPE = Scope()
 
@@ -61,7 +62,7 @@ class Gathered:
         for column in (batch.ttl_ms, batch.memory_bytes, batch.idle_s, batch.frequency, batch.lengths):
             assert column is None or len(column) == len(batch.keys)
         for index in range(len(batch.keys)):
-            self._add(batch.record(index, asked_at_s))
+            self._add(record_of(batch, index, asked_at_s))
 
     def _add(self, record: KeyRecord) -> None:
         self.times[record.key] += 1

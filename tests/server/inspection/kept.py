@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 
-from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.analysis.columns import EVERYTHING, Asked, Columns
 from rtui.keyspace.slots import key_slot
 from rtui.server.inspection.engine_inspection import EngineInspection
@@ -22,6 +21,7 @@ from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 from rtui.table.schema import NEVER, SCHEMA, keys_of
+from rtui.table.top_keys import TopKeys
 from tests.oracles.counted import facts
 from tests.server import every_type
 from tests.servers import Server

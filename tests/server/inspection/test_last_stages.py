@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.columns import SAMPLED_COLUMNS
 from rtui.keyspace.types import HASH, STREAM, STRING
 from rtui.server import guard
+from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.last_stages import TOO_COSTLY_NOTE, LastStages
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.queries import Query, Stage, WaitingKeys

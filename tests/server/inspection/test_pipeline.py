@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.columns import ALL_COLUMNS
 from rtui.server import guard
+from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.last_stages import TOO_COSTLY_NOTE
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan

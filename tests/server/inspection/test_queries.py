@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.server import guard
 from rtui.server.facts.answers import expected
 from rtui.server.guard.evidence import MAX_WATCHED as MOST
 from rtui.server.guard.evidence import MemoryUsagePolicy, TypeEvidence
+from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.queries import (
     AT_ONCE,
     FIRST_AT_ONCE,

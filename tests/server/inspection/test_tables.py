@@ -10,12 +10,12 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.presets import preset
-from rtui.analysis.aggregate.tally import InspectedBatch
-from rtui.analysis.aggregate.top_keys import TopKeys
+from rtui.analysis.report.presets import preset
 from rtui.keyspace.slots import key_slot
+from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.tables import TABLE_ROWS, LengthFloors, Tables, table_of
 from rtui.table.schema import LATEST_MS, NEVER, SCHEMA, keys_of
+from rtui.table.top_keys import TopKeys
 from tests.server.inspection.kept import Kept
 
 KEYS = st.lists(st.one_of(st.binary(max_size=12), st.text(max_size=9).map(str.encode), st.just(b"{a}b")), max_size=30)

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import pytest
 
-from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.store import NamespaceStore
@@ -31,6 +30,7 @@ from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Target
+from rtui.table.aggregates import Aggregates
 from tests.clusters import TestCluster, set_slots
 from tests.server.scanned import Seen, numbered
 from tests.server.targets import asked_by, eventually
@@ -76,7 +76,7 @@ class Counted:
     kind: str
     seen: Seen = field(default_factory=Seen)
     store: NamespaceStore = field(default_factory=NamespaceStore)
-    findings: TableAggregates = field(init=False)
+    findings: Aggregates = field(init=False)
     nodes: list[ScanNode] = field(default_factory=list)
     """The nodes that are scanned at first."""
     control: RunControl = field(default_factory=RunControl)
@@ -84,7 +84,7 @@ class Counted:
     """A scan that lists names is paused once so many were delivered: it ends before anything else gets a turn."""
 
     def __post_init__(self) -> None:
-        self.findings = TableAggregates(Separators(), scope=Scope(), started_at_s=0.0)
+        self.findings = Aggregates(Separators(), scope=Scope(), started_at_s=0.0)
 
     @property
     def keys(self) -> int:

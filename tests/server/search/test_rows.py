@@ -11,7 +11,6 @@ import pytest
 
 from rtui.analysis.columns import EVERYTHING, SAMPLED_COLUMNS
 from rtui.analysis.humanize import Mark
-from rtui.analysis.query.kept_rows import PassRows
 from rtui.analysis.query.matches import Order
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.plan import PlaceError, ShardPlace
@@ -30,6 +29,7 @@ from rtui.server.search.run import KeySearch
 from rtui.server.search.search import LISTED, Search, Stage
 from rtui.server.wire.connection import Closed
 from rtui.table import rows
+from rtui.table.kept_rows import PassRows
 from rtui.table.rows import KeptRows
 from rtui.table.schema import SCHEMA, keys_of, names_of
 from tests.server.targets import connected, eventually, target_of

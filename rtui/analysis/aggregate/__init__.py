@@ -1,1 +1,0 @@
-"""What the inspected keys of a pass add up to, in memory bounded by patterns."""

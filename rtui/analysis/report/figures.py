@@ -1,0 +1,353 @@
+"""Turns what was counted into figures of a report: exact ones after a whole pass, estimates after a random sample.
+
+Bytes are the hardest to estimate: one key in a million can outweigh all others. Say that 1,000 of 1,000,000 keys are
+sampled: 999 of 100 bytes, and one of 50 MB. Multiplying by 1,000 gives 50 GB, nearly all of which does not exist, and a
+sample without that key would give 100 MB and know nothing of it. So:
+
+1. A size counts as ordinary up to a cap, a tenth of what the capped sizes of the sample add up to: here 11,100 bytes,
+   and at most ten keys are above it. What they have above the cap is counted once, as it is; all capped sizes are
+   extrapolated (Kokic and Bell's winsorized estimator): 50 MB + 1,000 × 111,000 bytes = 161 MB. The value is stable but
+   rather too low: more large keys may have been missed.
+2. The lower bound is what lies above the cap and the lower end of the 95 % interval of the capped sum, whose sizes are
+   bounded. It is never below the bytes that were seen.
+3. What the missed keys hold above the cap is between nothing and what the server's memory leaves for it: the most that
+   all keys can have (`SampledKeyspace.memory_bytes`) less the value of all. Every upper bound is raised by that. Where
+   the server does not say how much memory it uses, there is no upper bound.
+
+Values of parts add up to the value of the whole, since the cap is one for all. Simulated over even sizes, lognormal
+ones with a sigma of 1 to 3, Pareto's with an exponent of 0.8 to 2, single giants and mixtures, the intervals of totals
+and shares hold the truth in 95 % of the samples or more (tests/analysis/report/test_figures.py).
+
+Some servers report more for single keys (MEMORY USAGE looks at a few elements only) than they use in all; then the
+bound by the server's memory holds, not the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+from math import inf
+from typing import Final, NamedTuple
+
+from msgspec import structs
+
+from rtui.analysis import estimates
+from rtui.analysis.estimates import Estimate, Population, as_estimate
+from rtui.analysis.report.document import Quantiles
+from rtui.analysis.report.members import Figure
+from rtui.analysis.report.sketch import ERROR, Sketch
+
+MOST_LARGE: Final = 10
+"""At most so many keys of a sample are above the cap."""
+
+FEWEST_KEYS: Final = 4
+"""In a sample of a few keys, the cap is the sum of so many mean ones."""
+
+
+class SizeSums(NamedTuple):
+    """What the sizes of some sampled keys add up to."""
+
+    total: float = 0.0
+    squares: float = 0.0
+    """The sum of the squares of the sizes."""
+    largest: tuple[float, ...] = ()
+    """The largest sizes, descending, at most MOST_LARGE of them."""
+
+    def capped(self, cap: float) -> _CappedSums:
+        """Return the sums of the sizes cut off at a cap, which at most MOST_LARGE of them are above."""
+        above = [size for size in self.largest if size > cap]
+        beyond = min(self.total, sum(size - cap for size in above))
+        lost = sum(size * size - cap * cap for size in above)
+        kept = max(0.0, self.total - beyond)
+        most = min(cap, self.largest[0]) if self.largest else 0.0
+        return _CappedSums(beyond, kept, max(0.0, self.squares - lost), most)
+
+
+class _CappedSums(NamedTuple):
+    """Sizes of which each is cut off at the cap."""
+
+    beyond: float
+    """Bytes above the cap, of all keys together."""
+    kept: float
+    squares: float
+    """The sum of the squares of the capped sizes."""
+    largest: float
+
+    @property
+    def seen(self) -> float:
+        return self.beyond + self.kept
+
+    def without(self, other: _CappedSums) -> _CappedSums:
+        """Return the sizes that are not among the other ones."""
+        return _CappedSums(
+            max(0.0, self.beyond - other.beyond),
+            max(0.0, self.kept - other.kept),
+            max(0.0, self.squares - other.squares),
+            self.largest,
+        )
+
+
+def largest_of(sizes: Iterable[float]) -> tuple[float, ...]:
+    """Return the largest of some sizes, descending, as `SizeSums` keeps them."""
+    return tuple(nlargest(MOST_LARGE, sizes))
+
+
+def cap_of(sizes: SizeSums, n: int) -> float:
+    """Return the largest ordinary size of n sampled keys; infinite where all are ordinary.
+
+    It is the cap c that is a tenth of the sum of all sizes cut off at c.
+    """
+    part = max(1 / MOST_LARGE, FEWEST_KEYS / max(1, n))
+    rest = sizes.total
+    for index, size in enumerate(sizes.largest):
+        left = 1 - part * index
+        if left <= 0:
+            break
+        cap = part * rest / left
+        if cap >= size:
+            return inf if index == 0 else cap
+        rest = max(0.0, rest - size)
+    return inf
+
+
+class SampleBytes:
+    """Estimates of bytes, for all keys and for parts of them, by one sample."""
+
+    def __init__(self, sizes: SizeSums, n: int, population: Population, bound: float | None) -> None:
+        """`sizes` are those of the n sampled keys; `bound` is the most that all keys can have, None where not known."""
+        self._n = n
+        self._population = population
+        self._unseen = population is None or as_estimate(population).value > n
+        self._cap = cap_of(sizes, n)
+        self._all = sizes.capped(self._cap)
+        self._bound = self._all.seen if not self._unseen else inf if bound is None else max(bound, self._all.seen)
+        weight = 1.0 if population is None else max(1.0, as_estimate(population).value / max(1, n))
+        most = (self._bound - self._all.seen) / self._all.kept if self._all.kept else 0.0
+        self._more = min(weight - 1, most)
+        """How many times its own capped size a key stands for besides itself."""
+        self._spare = max(0.0, self._bound - self._value(self._all)) if self._unseen else 0.0
+        """What the value of all keys leaves of the bound."""
+
+    def total(self, sizes: SizeSums) -> Estimate:
+        """Return the bytes of the keys of which those in the sample have these sizes."""
+        part = sizes.capped(self._cap)
+        low, high = self._lowest(part), self._highest(part)
+        return Estimate(min(low, high), self._value(part), high)
+
+    def share(self, sizes: SizeSums) -> Estimate:
+        """Return their share of the bytes of all keys, 0 … 1: by the least of the part and the most of the rest."""
+        part = sizes.capped(self._cap)
+        rest = self._all.without(part)
+        value = min(1.0, self._value(part) / max(1.0, self._value(self._all)))
+        low, high = self._lowest(part), self._highest(part)
+        least, most = self._lowest(rest), self._highest(rest)
+        lower = low / (low + most) if low and most < inf else 0.0 if most else 1.0
+        upper = 1.0 if high == inf else high / (high + least) if high else 0.0
+        return Estimate(min(lower, upper), value, upper)
+
+    def mean(self, sizes: SizeSums, n: int, keys: Estimate) -> Estimate | None:
+        """Return the mean size of the keys, of which n are in the sample and `keys` in all; None where n is 0."""
+        if not n:
+            return None
+        part = sizes.capped(self._cap)
+        among = max(n, round(keys.value))
+        found = estimates.mean(part.kept, part.squares, n, among, largest=part.largest)
+        if found is None:
+            return None
+        value = self._value(part) / max(1.0, keys.value)
+        low = min(found.low, part.kept / n) + part.beyond / max(1.0, keys.high, keys.value)
+        high = found.high + (part.beyond + self._spare) / max(1.0, keys.low)
+        return Estimate(min(low, high), value, high)
+
+    def _value(self, part: _CappedSums) -> float:
+        return part.seen + self._more * part.kept
+
+    def _lowest(self, part: _CappedSums) -> float:
+        """Return the least that a part can have: at least what was seen, at most its value, which the bound limits."""
+        found = self._extrapolated(part)
+        return part.seen if found is None else min(self._value(part), max(part.seen, part.beyond + found.low))
+
+    def _highest(self, part: _CappedSums) -> float:
+        """Return the most that a part can have: at most what the bound leaves beside the least of all others."""
+        if not self._unseen:
+            return part.seen
+        found = self._extrapolated(part)
+        if found is None:
+            return inf
+        rest = self._all.without(part)
+        missed = estimates.UNSEEN_LARGEST * (1 + self._more) * self._all.kept / max(1, self._n)
+        high = found.high if part.kept else missed
+        return max(part.seen, min(part.beyond + high + self._spare, self._bound - self._lowest(rest)))
+
+    def _extrapolated(self, part: _CappedSums) -> Estimate | None:
+        """Return the sum of the capped sizes of all such keys; None where the number of keys is not known."""
+        return estimates.total(part.kept, part.squares, self._n, self._population, largest=part.largest)
+
+
+SHARES: Final = (0.5, 0.9, 0.99)
+"""The quantiles of a report."""
+
+
+class Figures:
+    """Figures of a whole pass: what was counted is what there is."""
+
+    def __init__(self, keys: int = 0, memory_bytes: int = 0, *, samples_idle: bool = False) -> None:
+        """`keys` and `memory_bytes` are those of all keys that were inspected.
+
+        `samples_idle` is whether idle times or access counters were asked of keys that were chosen at random.
+        """
+        self._samples_idle = samples_idle
+        self._keys = keys
+        self._memory_bytes = memory_bytes
+
+    def all_keys(self) -> tuple[Figure, Figure]:
+        """Return how many keys there are in all, and that as a share."""
+        return self._keys, 1.0 if self._keys else 0.0
+
+    def keys(self, count: float) -> Figure:
+        """Return how many keys there are like `count` of the inspected ones."""
+        return count
+
+    def names(self, count: int | Estimate) -> Figure:
+        """Return how many different names there are, of which there are so many among the inspected keys."""
+        return count
+
+    def share_keys(self, count: int) -> Figure:
+        """Return their share of all keys."""
+        return self.share(count, self._keys)
+
+    def share(self, count: int, of: int) -> Figure:
+        """Return the share of `count` in `of` of the inspected keys."""
+        return count / of if of else 0.0
+
+    def memory(self, total: int, sums: Callable[[], SizeSums]) -> Figure:
+        """Return the bytes of all keys like those that have `total`; `sums` computes what an estimate needs."""
+        return total
+
+    def share_memory(self, total: int, sums: Callable[[], SizeSums]) -> Figure:
+        """Return their share of the bytes of all keys."""
+        return self.share(total, self._memory_bytes)
+
+    def by_use(self, counts: Sequence[int], of: int) -> tuple[Figure, ...]:
+        """Return how many of so many inspected keys are like these, by their idle time or access counter."""
+        asked = sum(counts)
+        return tuple([self.among(count, asked, of) if self._samples_idle else self.keys(count) for count in counts])
+
+    def among(self, count: int, asked: int, of: int) -> Figure:
+        """Return how many of the inspected keys are like `count` of those that were asked.
+
+        `asked` keys were chosen at random among the `of` inspected ones in question.
+        """
+        return count if asked >= of else estimates.count_among(count, asked, of)
+
+    def quantiles(self, sketch: Sketch, *, are_bytes: bool = False, of: int | None = None) -> Quantiles:
+        """Return the spread of lengths, or of the bytes of keys.
+
+        With `of` the sizes are those of keys that were chosen at random among so many inspected ones.
+        """
+        if of is not None and 0 < sketch.count < of:
+            return estimated_quantiles(sketch, of)
+        p50, p90, p99 = sketch.quantiles(SHARES)
+        return Quantiles(mean=sketch.mean, p50=p50, p90=p90, p99=p99, max=sketch.max, error=ERROR)
+
+
+class Counted(NamedTuple):
+    """How many keys a summary is of."""
+
+    keys: int = 0
+    """Keys inspected."""
+    unread_keys: int = 0
+    """Keys of which only the name is known."""
+    vanished_keys: int = 0
+    """Keys that were gone when they were asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampledKeyspace:
+    """The keyspace that a sample was drawn from, each key at most once."""
+
+    population: Figure | None = None
+    """Its keys; None where it is not known: there are at least as many keys and bytes as in the sample then."""
+    memory_bytes: int | None = None
+    """The most bytes that all of its keys can have, by the server's memory; None where that is not known."""
+
+
+_NOTHING: Final = Estimate(0.0, 0.0, 0.0)
+
+
+class SampleFigures(Figures):
+    """Figures of a random sample of keys: estimates for the whole keyspace."""
+
+    def __init__(self, keyspace: SampledKeyspace, keys: int, memory: Sketch) -> None:
+        """`keys` and `memory` are those of the sample."""
+        super().__init__(keys, memory.sum)
+        whole = keyspace.population
+        self._population: estimates.Population = round(whole) if isinstance(whole, float) else whole
+        self._bytes = SampleBytes(sums_of(memory), memory.count, self._population, keyspace.memory_bytes)
+
+    def all_keys(self) -> tuple[Figure, Figure]:
+        """Return the keys of the keyspace, at least those of the sample, and 1."""
+        return self.keys(self._keys) if self._population is None else self._population, 1.0
+
+    def keys(self, count: float) -> Estimate:
+        """Extrapolate; the upper bound is infinite where the size of the keyspace is not known."""
+        at_least = Estimate(count, count, inf)
+        if count > self._keys:  # of keys that vanished before all of their facts were read
+            return at_least
+        return estimates.count(count, self._keys, self._population) or at_least
+
+    def names(self, count: int | Estimate) -> Estimate:
+        """Return at least those of the sample."""
+        found = as_estimate(count)
+        return Estimate(found.low, found.value, inf)
+
+    def share(self, count: int, of: int) -> Figure:
+        """Estimate by Wilson's interval; the share of no keys may be any."""
+        return estimates.wilson(count, of, self._part(of))
+
+    def memory(self, total: int, sums: Callable[[], SizeSums]) -> Figure:
+        """Estimate by `SampleBytes`."""
+        return self._bytes.total(sums())
+
+    def share_memory(self, total: int, sums: Callable[[], SizeSums]) -> Figure:
+        """Estimate by `SampleBytes`."""
+        return self._bytes.share(sums())
+
+    def among(self, count: int, asked: int, of: int) -> Estimate:
+        """Extrapolate; all keys of a sample are asked."""
+        return self.keys(count)
+
+    def quantiles(self, sketch: Sketch, *, are_bytes: bool = False, of: int | None = None) -> Quantiles:
+        """Estimate by order statistics; all keys of a sample are asked."""
+        found = estimated_quantiles(sketch, self._part(sketch.count))
+        if not are_bytes:
+            return found
+        mean = self._bytes.mean(sums_of(sketch), sketch.count, self.keys(sketch.count))
+        return structs.replace(found, mean=mean or _NOTHING)
+
+    def _part(self, count: int) -> int | None:
+        """Return about how many keys of the keyspace there are for so many of the sample; None where not known."""
+        if self._population is None or not self._keys:
+            return None if self._population is None else count
+        return max(count, round(count * as_estimate(self._population).value / self._keys))
+
+
+def estimated_quantiles(sketch: Sketch, whole: int | None) -> Quantiles:
+    """Return the spread of the sizes of so many keys by those of a sample; None where their number is not known.
+
+    A quantile lies between two of the sampled sizes, by order statistics.
+    """
+    n = sketch.count
+    mean = estimates.mean(sketch.sum, sketch.sum_of_squares(), n, whole, largest=sketch.max)
+    p50, p90, p99 = (estimates.quantile(sketch.quantiles, n, share, whole) or _NOTHING for share in SHARES)
+    return Quantiles(mean=mean or _NOTHING, p50=p50, p90=p90, p99=p99, max=sketch.max, error=ERROR)
+
+
+def sums_of(sketch: Sketch) -> SizeSums:
+    """Return what the sizes of a sketch add up to; the largest is exact, so that it can be taken out of the sums."""
+    largest, squares = sketch.largest(MOST_LARGE), sketch.sum_of_squares()
+    if largest:
+        squares += float(sketch.max) ** 2 - largest[0] ** 2
+        largest[0] = float(sketch.max)
+    return SizeSums(float(sketch.sum), squares, tuple(sorted(largest, reverse=True)))

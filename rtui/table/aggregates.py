@@ -1,0 +1,329 @@
+"""Adds up what an inspection learns as rows of the key table, folded into a partial a chunk at a time, in a thread.
+
+What comes waits as it came. To fold it is to make a chunk of it, find the patterns of its keys and add it to the
+partial; that is done for whoever wants a summary, and for the pass from time to time, by one at a time. Keys are ranked
+when they have been folded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Final, NamedTuple, TypeVar
+
+import polars as pl
+from msgspec import structs
+
+from rtui.analysis.columns import Asked
+from rtui.analysis.report.document import KeyRecord, Node, Scope, SlotsReport, Summary
+from rtui.analysis.report.figures import Counted, Figures, SampledKeyspace
+from rtui.analysis.report.presets import preset
+from rtui.keyspace.slices import Slicer, Slices, Steps, elsewhere
+from rtui.keyspace.text.segments import Separators
+from rtui.keyspace.types import STRING
+from rtui.registry.registry import Registry
+from rtui.table import slots
+from rtui.table.node_sums import counted_patterns, encodings_of, slots_of
+from rtui.table.partial import Partial, Thresholds
+from rtui.table.patterns import Patterns
+from rtui.table.registered_rows import RegisteredRows
+from rtui.table.registry_counts import RegistryCounts
+from rtui.table.rows import KeptRows
+from rtui.table.schema import NEVER, SCHEMA, SLICE_ROWS, names_of
+from rtui.table.slots import Slots
+from rtui.table.summary import Biggest, Moment, NodeReports, lengths_of, summed
+from rtui.table.top_keys import TopKeys
+
+T = TypeVar("T")
+
+CHUNK: Final = 100_000
+"""Rows that are folded at once, about."""
+
+
+MOST_SHOWN: Final = 4_096
+"""Nodes of a report, beside those for the rest."""
+
+
+class _Piece(NamedTuple):
+    """Rows that wait to be folded; `table` makes them."""
+
+    table: Callable[[], pl.DataFrame]
+    rows: int
+    asked_ms: int
+    is_unread: bool
+
+
+class _Ranked(NamedTuple):
+    """What `big` has to know of a chunk of rows."""
+
+    rows: pl.DataFrame
+    over: Counter[str]
+    over_sampled: Counter[str]
+
+
+class Aggregates:
+    """What all keys of a pass add up to, in a partial of the key table."""
+
+    def __init__(
+        self,
+        separators: Separators,
+        *,
+        scope: Scope,
+        started_at_s: float,
+        node_budget: int = MOST_SHOWN,
+        registry: Registry | None = None,
+        is_sample: bool = False,
+        rows: KeptRows | None = None,
+    ) -> None:
+        """Count by the entries and naming rules of a registry as well; `is_sample` if its bytes are to be estimated.
+
+        All that is folded is kept in `rows`, too.
+        """
+        self.keys = 0
+        """Keys inspected, those that wait to be folded too."""
+        self.vanished_keys = 0
+        """Keys that were gone when they were asked."""
+        self.unread_keys = 0
+        """Keys of which only the name is known."""
+        self.revision = 0
+        """Grows with every change."""
+        self.counted = Counted()
+        """What the latest summary is of, the one that is being made if there is one."""
+        self.big = TopKeys(scope.top, preset(scope.preset))
+        self.registered = None if registry is None else RegistryCounts(registry, is_sample=is_sample)
+        self._columns, self._node_budget = scope.columns, node_budget
+        self._waiting: deque[_Piece] = deque()
+        self._notes: dict[bytes | None, str] = {}
+        """By type, why the memory of keys is not known."""
+        self._came = self._folded = 0
+        """Rows that have ever waited, and those of them that were taken to be folded: one is of each thread."""
+        self._ranked: deque[_Ranked] = deque()
+        self._rows = rows
+        self._folding: object | None = None
+        """What folds in another thread now, if anything does."""
+        samples_lengths = scope.columns.length is Asked.SAMPLED
+
+        def thresholds(key_type: str | None) -> Thresholds:
+            limits = self.big.limits(None if key_type is None else key_type.encode())
+            is_string = key_type == STRING.name.decode()
+            return Thresholds(limits.length, limits.memory_bytes, is_string, is_string and not samples_lengths)
+
+        patterns, origin_min = Patterns(separators, scope.depth), int(started_at_s) // 60
+        self.partial = Partial(patterns, origin_min=origin_min, top=scope.top, thresholds=thresholds)
+        """What was folded."""
+        self.slots = TableSlots()
+        self._registered_rows = None if self.registered is None else RegisteredRows(self.registered)
+
+    @property
+    def held(self) -> int:
+        """How many keys wait to be folded."""
+        return self._came - self._folded
+
+    def add_rows(self, table: Callable[[], pl.DataFrame], rows: int, asked_at_s: float) -> None:
+        """Add rows of the key table, which `table` makes, asked at this moment, in seconds since the epoch."""
+        self._rank()
+        self.keys += rows
+        self._wait(_Piece(table, rows, int(asked_at_s * 1000), is_unread=False))
+
+    def add_unread(self, keys: Sequence[bytes]) -> None:
+        """Add keys of which only the name, or its beginning, is known: to the patterns and the slots only."""
+        self.unread_keys += len(keys)
+        self._wait(_Piece(partial(named_rows, keys), len(keys), 0, is_unread=True))
+
+    def add_vanished(self, count: int) -> None:
+        """Count keys that were gone between the listing and the inspection."""
+        self.vanished_keys += count
+        self.revision += 1
+
+    def add_note(self, key_type: bytes | None, note: str) -> None:
+        """Learn why the memory of keys of a type is not known that come as rows."""
+        self._notes[key_type] = note
+
+    def _wait(self, piece: _Piece) -> None:
+        self.revision += 1
+        if piece.rows:
+            self._waiting.append(piece)
+            self._came += piece.rows
+
+    def add_held(self) -> Steps[None]:
+        """Fold all that waits; then `big` and `slots` know every key."""
+        yield from self._alone(self._fold())
+        self._rank()
+
+    def _alone(self, work: Slices[T]) -> Steps[T]:
+        """Do work in another thread that reads or changes the partial, as `elsewhere` does, once nothing else does.
+
+        What is left before its end goes on until its next pause.
+        """
+        while self._folding is not None:
+            yield None
+        turn = self._folding = object()
+        steps, has_begun = elsewhere(work), False
+        make = next(steps)
+        assert make is not None  # noqa: S101 - `elsewhere` pauses with a function
+
+        def run() -> None:
+            nonlocal has_begun
+            has_begun = True
+            try:
+                make()
+            finally:
+                if self._folding is turn:
+                    self._folding = None
+
+        is_over = False
+        try:
+            yield run
+            is_over = True
+        finally:
+            if not is_over:
+                steps.close()
+            if not has_begun:
+                self._folding = None
+        return (yield from steps)
+
+    def _fold(self) -> Slices[None]:
+        """Fold what waits by now, a chunk at a time."""
+        left = self._came - self._folded
+        while left > 0 and self._waiting:
+            left -= self._fold_chunk(min(CHUNK, left))
+            self.slots.found = self.partial.slots.copy()
+            yield
+
+    def _fold_chunk(self, most: int) -> int:
+        """Fold about so many rows; return how many it was."""
+        pieces: list[_Piece] = []
+        rows = 0
+        while rows < most and self._waiting:
+            pieces.append(self._waiting.popleft())
+            rows += pieces[-1].rows
+        self._folded += rows
+        for is_unread, some in groupby(pieces, lambda one: one.is_unread):
+            self._fold_rows([with_moment(one.table(), one.asked_ms) for one in some], is_unread=is_unread)
+        return rows
+
+    def _fold_rows(self, tables: Sequence[pl.DataFrame], *, is_unread: bool) -> None:
+        table, over, sampled = pl.concat(tables), self.partial.over.copy(), self.partial.over_sampled.copy()
+        ranked = self.partial.add(table, is_unread=is_unread)
+        if self._rows is not None:
+            self._rows.append(table.select(SCHEMA.names()))
+        now, now_sampled = self.partial.over, self.partial.over_sampled
+        self._ranked.append(
+            _Ranked(
+                ranked,
+                Counter({key_type: now[key_type] - over[key_type] for key_type in now}),
+                Counter({key_type: now_sampled[key_type] - sampled[key_type] for key_type in now}),
+            )
+        )
+        if self._registered_rows is not None:
+            self._registered_rows.add(table, self.partial.checksums)
+
+    def _rank(self) -> None:
+        """Hand to `big` what was folded."""
+        while self._ranked:
+            rows, over, sampled = self._ranked.popleft()
+            rows = rows.select("key", *SCHEMA.names(), "asked_ms").unique("key", keep="last")
+            self.big.rank(map(self._noted, records_of(rows)))
+            for key_type, count in over.items():
+                self.big.count_over(key_type.encode(), count, sampled[key_type])
+            self.big.settle()
+
+    def _noted(self, record: KeyRecord) -> KeyRecord:
+        note = self._notes.get(record.key_type, "") if record.memory_bytes is None else ""
+        return structs.replace(record, note=note) if note else record
+
+    def summary(self, sample: SampledKeyspace | None = None) -> Steps[Summary]:
+        """Return the summary of all keys of one moment; `counted` is of the same.
+
+        With `sample` the keys are a random sample, and every figure is an estimate for the whole keyspace.
+        """
+        moment = yield from self._alone(self._moment())
+        self._rank()
+        biggest = Biggest(self.big.report(), self.big.over, self.big.hottest())
+        self.counted = moment.counted
+        return (yield from elsewhere(summed(moment, biggest, self._columns, sample, Slicer())))
+
+    def _moment(self) -> Slices[Moment]:
+        """Fold all that waits, and return what it adds up to."""
+        yield from self._fold()
+        slicer, found = Slicer(), self.partial
+        return Moment(
+            (yield from counted_patterns(found, self._node_budget, slicer)),
+            Counted(found.keys, found.unread, self.vanished_keys),
+            slots_of(found.slots),
+            lengths_of(found, self._columns),
+            encodings_of(found),
+            None if self.registered is None else (yield from self.registered.copy(slicer)),
+        )
+
+
+class NameTree:
+    """The patterns of names of which nothing else is known."""
+
+    def __init__(self, separators: Separators) -> None:
+        self._found = Partial(Patterns(separators), origin_min=0, top=0)
+
+    def add(self, names: Sequence[bytes]) -> Slices[None]:
+        """Add names."""
+        if names:
+            self._found.add(named_rows(names), 0, is_unread=True)
+        yield
+
+    def root(self) -> Slices[Node]:
+        """Return the root of their tree, as in a report."""
+        slicer = Slicer()
+        patterns = yield from counted_patterns(self._found, MOST_SHOWN, slicer)
+        root = patterns.root
+        part = yield from NodeReports(Figures(root.keys), slicer).part(root, is_root=True)
+        return part.node
+
+
+class TableSlots:
+    """The counts by hash slot of a partial, as it was when something was folded last."""
+
+    def __init__(self) -> None:
+        self.found = Slots()
+
+    def report(self) -> SlotsReport:
+        """Return the counts of all slots and the heaviest tags."""
+        return slots_of(self.found)
+
+    def ttl_counts(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Return by slot the keys whose time to live is known, and those of them without one."""
+        rows = self.found.rows
+        return rows[:, slots.TTL_KNOWN].tolist(), rows[:, slots.LASTING].tolist()
+
+
+def with_moment(table: pl.DataFrame, asked_ms: int) -> pl.DataFrame:
+    """Return rows with a column `asked_ms`, in milliseconds since the epoch."""
+    return table.with_columns(pl.lit(asked_ms, pl.Int64).alias("asked_ms"))
+
+
+def named_rows(keys: Sequence[bytes]) -> pl.DataFrame:
+    """Return rows of which nothing but their names is known."""
+    parts = [names_of(keys[first : first + SLICE_ROWS]) for first in range(0, len(keys), SLICE_ROWS)]
+    nothing = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in ("name", "raw")]
+    return pl.concat([pl.DataFrame(one) for one in parts]).with_columns(nothing).select(SCHEMA.names())
+
+
+_RECORDED: Final = ("key", "type", "memory_bytes", "length", "expires_ms", "idle_s", "frequency", "asked_ms")
+
+
+def records_of(rows: pl.DataFrame) -> Iterator[KeyRecord]:
+    """Yield rows with the columns `key` and `asked_ms` as records."""
+    for key, key_type, memory_bytes, length, expires_ms, idle_s, frequency, asked_ms in rows.select(
+        _RECORDED
+    ).iter_rows():
+        left = expires_ms if expires_ms is None or expires_ms == NEVER else max(0, expires_ms - asked_ms)
+        yield KeyRecord(
+            key=key,
+            key_type=None if key_type is None else key_type.encode(),
+            memory_bytes=memory_bytes,
+            length=length,
+            ttl_ms=left,
+            idle_s=idle_s,
+            frequency=frequency,
+            asked_at_s=asked_ms / 1000,
+        )

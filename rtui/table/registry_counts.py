@@ -1,0 +1,49 @@
+"""Counts what a registry says of inspected keys: by entry and expectation, by rule about names and namespace."""
+
+from __future__ import annotations
+
+from copy import copy
+
+from rtui.analysis.report.document import Node
+from rtui.analysis.report.figures import Figures
+from rtui.analysis.report.members import NamingReport, RegistryReport
+from rtui.keyspace.slices import Slicer, Slices
+from rtui.registry.registry import Registry
+from rtui.table.naming_counts import NamingCounts
+from rtui.table.registered import EntryCounts
+from rtui.table.registered_report import registry_report
+
+
+class RegistryCounts:
+    """What is counted by one registry; parts that it has nothing about are left out."""
+
+    def __init__(self, registry: Registry, *, is_sample: bool = False) -> None:
+        self.registry = registry
+        self.is_sample = is_sample
+        """Whether the keys are a random sample, whose bytes are to be estimated."""
+        self.entries = EntryCounts(registry.entries)
+        self.naming = NamingCounts(registry)
+
+    def copy(self, slicer: Slicer) -> Slices[RegistryCounts]:
+        """Return counts of the same keys; nothing may be added meanwhile."""
+        made = copy(self)
+        made.entries = yield from self.entries.copy(slicer)
+        made.naming = yield from self.naming.copy(slicer)
+        return made
+
+    def reports(
+        self, root: Node, figures: Figures, slicer: Slicer, *, samples_lengths: bool
+    ) -> Slices[tuple[RegistryReport | None, NamingReport | None]]:
+        """Return the parts of a report, of which `root` is the tree of namespaces; None for what the registry lacks.
+
+        `samples_lengths` is whether the length was asked of keys that were chosen at random.
+        """
+        registered = naming = None
+        if self.registry.entries:
+            registered = yield from registry_report(
+                self.registry, self.entries, root, figures, slicer, samples_lengths=samples_lengths
+            )
+        if self.naming.is_wanted:
+            keys = self.entries.keys_by_entry()
+            naming = yield from self.naming.report(figures, keys.__getitem__, slicer)
+        return registered, naming

@@ -1,0 +1,125 @@
+"""What keys add up to, by brute force: one record a key, nothing folded, nothing sketched."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rtui.analysis.report.document import Node, NodeKind, Stats
+from rtui.analysis.report.members import IDLE_EDGES_S, MOST_SHORT, MOST_TINY, TTL_EDGES_S
+from rtui.keyspace.text.identifiers import Identifiers
+from rtui.keyspace.text.key_segments import KeySegments
+from rtui.keyspace.text.segments import Separators
+from rtui.server.inspection.batches import InspectedBatch
+
+PathName = tuple[tuple[bytes, bytes, NodeKind], ...]
+"""What tells nodes apart, from the first level on."""
+
+
+@dataclass(frozen=True, slots=True)
+class One:
+    """A key and what is known of it."""
+
+    key: bytes
+    kind: bytes | None
+    ttl_ms: int | None
+    memory_bytes: int | None
+    idle_s: int | None
+    length: int | None
+    asked_at_s: float
+
+
+def records(batches: Iterable[tuple[InspectedBatch, float]]) -> Iterator[One]:
+    """Every key of every batch."""
+
+    def at(column: Sequence[int] | None, index: int) -> int | None:
+        return None if column is None else column[index]
+
+    for batch, asked_at_s in batches:
+        for index, key in enumerate(batch.keys):
+            ttl_ms, memory = at(batch.ttl_ms, index), at(batch.memory_bytes, index)
+            idle_s, length = at(batch.idle_s, index), at(batch.lengths, index)
+            yield One(key, batch.key_type, ttl_ms, memory, idle_s, length, asked_at_s)
+
+
+def path_of(key: bytes, separators: Separators, depth: int | None = None) -> PathName:
+    """Where a key lies where nothing is folded."""
+    identifiers = Identifiers(separators.values)
+    path: list[tuple[bytes, bytes, NodeKind]] = []
+    for name, separator in KeySegments(separators).of(key, 1_000):
+        pattern = identifiers.form(name).pattern
+        kind = NodeKind.LITERAL if pattern is None else NodeKind.PATTERN
+        path.append((name if pattern is None else pattern, separator, kind))
+    return tuple(path[:depth])
+
+
+def by_path(keys: Iterable[One], separators: Separators, depth: int | None = None) -> dict[PathName, list[One]]:
+    """Every node, with all keys at and below it."""
+    found: dict[PathName, list[One]] = {}
+    for one in keys:
+        path = path_of(one.key, separators, depth)
+        for level in range(len(path) + 1):
+            found.setdefault(path[:level], []).append(one)
+    return found
+
+
+def nodes(root: Node) -> dict[PathName, Stats]:
+    """Every node of a report."""
+    return {tuple((one.name, one.separator, one.kind) for one in path[1:]): path[-1].stats for path in root.walk()}
+
+
+def check(stats: Stats, keys: Sequence[One], total: Sequence[One]) -> None:
+    """Hold what a report says of keys against the keys."""
+    memory = [one.memory_bytes for one in keys if one.memory_bytes is not None]
+    all_memory = sum(one.memory_bytes or 0 for one in total)
+    assert stats.keys == len(keys)
+    assert stats.share_keys == len(keys) / len(total)
+    assert stats.memory_known_keys == len(memory)
+    assert stats.memory_bytes == (sum(memory) if memory else None)
+    assert stats.share_memory == ((sum(memory) / all_memory if all_memory else 0.0) if memory else None)
+    assert (stats.memory is None) == (not memory)
+    if stats.memory is not None:
+        assert (stats.memory.max, stats.memory.mean) == (max(memory), sum(memory) / len(memory))
+    _check_lives(stats, keys)
+    idle = [one.idle_s for one in keys if one.idle_s is not None]
+    assert stats.idle == (_counted(idle, IDLE_EDGES_S) if idle else None)
+    _check_strings(stats, keys)
+    kinds = Counter(one.kind for one in keys if one.kind is not None)
+    assert stats.types == tuple(sorted(kinds.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _check_strings(stats: Stats, keys: Sequence[One]) -> None:
+    asked = [one for one in keys if one.kind == b"string" and one.length is not None]
+    found = stats.strings
+    assert (found is None) == (not asked)
+    if found is not None:
+        lengths = [one.length or 0 for one in asked]
+        tiny = [one for one in asked if (one.length or 0) <= MOST_TINY]
+        assert (found.asked_keys, found.length_bytes, found.tiny_keys) == (len(asked), sum(lengths), len(tiny))
+        assert found.long_keys == sum(length > MOST_SHORT for length in lengths)
+        lives = [-1 if one.ttl_ms < 0 else one.ttl_ms // 1000 for one in tiny if one.ttl_ms is not None]
+        lasting = lives.count(-1)
+        assert found.tiny_ttl == (lasting, *_counted([one for one in lives if one >= 0], TTL_EDGES_S))
+
+
+def _check_lives(stats: Stats, keys: Sequence[One]) -> None:
+    lives = [one for one in keys if one.ttl_ms is not None]
+    lasting = [one for one in lives if one.ttl_ms == -1]
+    ttl = [one.ttl_ms // 1000 for one in lives if one.ttl_ms is not None and one.ttl_ms >= 0]
+    ends = [int(one.asked_at_s * 1000) + one.ttl_ms for one in lives if one.ttl_ms is not None and one.ttl_ms >= 0]
+    assert stats.no_ttl_keys == (len(lasting) if lives else None)
+    assert stats.no_ttl_share == (len(lasting) / len(lives) if lives else None)
+    assert stats.ttl == (_counted(ttl, TTL_EDGES_S) if lives else None)
+    left_s = [one.ttl_ms / 1000 for one in lives if one.ttl_ms is not None and one.ttl_ms >= 0]
+    assert stats.ttl_range_s == ((min(left_s), max(left_s)) if left_s else None)
+    assert stats.soonest_expiry_s == (min(ends) / 1000 if ends else None)
+    if lives and stats.memory_bytes is not None:
+        sizes = [one.memory_bytes for one in lasting if one.memory_bytes is not None]
+        assert stats.no_ttl_memory_bytes == (None if lasting and not sizes else sum(sizes))
+
+
+def _counted(values: Sequence[int], edges: Sequence[int]) -> tuple[int, ...]:
+    counts = Counter(bisect_right(edges, value) for value in values)
+    return tuple(counts[index] for index in range(len(edges) + 1))
