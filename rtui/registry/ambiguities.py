@@ -136,7 +136,7 @@ def _common_open(first: Pattern, second: Pattern) -> bytes | None:
         if not _may_begin_alike(one, two):
             return None
         texts = [segment.literal for segment in two.segments if segment.literal]
-        rests = [_sample_from(two, at) for at in range(len(two.segments))]
+        rests = [Pattern("", two.separators, two.segments[at:]).sample() for at in range(len(two.segments))]
         samples = [text for part in two.placeholders for text in part.values.samples()[:2]]
         choices = [
             [part.text] if isinstance(part, Literal) else [*part.values.samples(), *texts, *rests, *samples]
@@ -159,8 +159,3 @@ def _may_begin_alike(one: Pattern, two: Pattern) -> bool:
         if first.literal is not None and second.literal is not None and first.literal != second.literal:
             return False
     return True
-
-
-def _sample_from(pattern: Pattern, start: int) -> bytes:
-    """Return a sample of the segments of a pattern from `start` on."""
-    return Pattern("", pattern.separators, pattern.segments[start:]).sample()

@@ -335,13 +335,10 @@ def _check(pattern: Pattern) -> None:
             if isinstance(first, Placeholder) and isinstance(second, Placeholder):
                 raise PatternError(f"nothing says where {{{first.name}}} ends and {{{second.name}}} begins")
             if isinstance(first, Literal) and any(_begins(first.text, separator) for separator in pattern.separators):
-                raise PatternError(f"the text before {{{_name_of(second)}}} ends with a part of a separator")
+                name = second.name if isinstance(second, Placeholder) else ""
+                raise PatternError(f"the text before {{{name}}} ends with a part of a separator")
 
 
 def _begins(text: bytes, separator: bytes) -> bool:
     """Whether a text ends with the beginning of a separator."""
     return any(text.endswith(separator[:count]) for count in range(1, len(separator)))
-
-
-def _name_of(part: Part) -> str:
-    return part.name if isinstance(part, Placeholder) else ""

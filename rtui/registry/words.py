@@ -89,8 +89,5 @@ class Glossary:
         skeleton = word.translate(None, _VOWELS)
         if skeleton == word:
             return len(word) <= LONGEST_ABBREVIATION
-        return skeleton in self._skeletons and word.rstrip(b"s") not in self._full and word not in self._plural
-
-    @property
-    def _plural(self) -> frozenset[bytes]:
-        return frozenset(word[:-1] + b"ies" for word in self._full if word.endswith(b"y"))
+        is_plural = word.rstrip(b"s") in self._full or (word.endswith(b"ies") and word[:-3] + b"y" in self._full)
+        return skeleton in self._skeletons and not is_plural

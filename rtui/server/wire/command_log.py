@@ -241,7 +241,7 @@ class CommandLog:
         return LaneLog(self, name, is_bulk=is_bulk, counts=SentCounts() if counts is None else counts)
 
     def end(self) -> None:
-        """Let all entries be over, as at the end of a session; missing replies are lost."""
+        """End all entries, as at the end of a session; missing replies are lost."""
         for lane in tuple(self._lanes):
             lane.ended()
 
@@ -250,9 +250,6 @@ class CommandLog:
         self._lanes[lane] = None
         self._opened[name] = self._opened.get(name, 0) + 1
         return f"{name} {self._opened[name]}"
-
-    def _end_lane(self, lane: LaneLog) -> None:
-        self._lanes.pop(lane, None)
 
     def _add(self, connection: str, purpose: Purpose, sent: dict[str, int], request: bytes) -> LogEntry:
         number = self.dropped + len(self.entries) + 1
@@ -362,11 +359,11 @@ class LaneLog:
         self._take_replies(replies, bytes_in)
 
     def ended(self) -> None:
-        """Let all entries be over: the connection has ended, and missing replies will not come."""
+        """End all entries: the connection has ended, and missing replies will not come."""
         self._end_sum()
         while self._owed:
             self._log._finish(self._owed.popleft().entry)
-        self._log._end_lane(self)
+        self._log._lanes.pop(self, None)
 
     def _begin(self, purpose: Purpose, sent: dict[str, int], request: bytes) -> LogEntry:
         if not self._name:
