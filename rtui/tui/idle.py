@@ -80,7 +80,6 @@ AHEAD: Final = (
     "rtui.server.search.run",
     "rtui.tui.find.screen",
     "rtui.tui.browse.tree_figures",
-    "rtui.tui.browse.schema_source",
     "rtui.tui.browse.level_lines",
     "rtui.tui.log",
     "rtui.tui.help",

@@ -8,26 +8,42 @@ A report replaces the one before while an analysis or a scan goes on. Levels of 
 what is open stays open, and once the user has been there rows keep their places, with new ones behind them.
 
 There are some thousands of levels at most, so that rows are a plain list.
+
+An analysis of the keys that the tree shows has all figures, so its report is shown. Without one, and for names that are
+filtered, which no report tells apart, the names that are held are walked over (`NamePatterns`), and again as a scan
+brings more; also while an analysis has seen fewer keys than there are names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from operator import itemgetter
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rtui.analysis.humanize import Mark
 from rtui.analysis.namespace_figures import Known, NamespaceFigures
 from rtui.analysis.query.behind import Behind, keys_of, within_report
-from rtui.analysis.report.document import Node, NodeKind, Report, Step
+from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report, Step
 from rtui.analysis.report.namespaces import Place, ReportedNamespaces
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.rows.ordering import BY_NAME, Sort
+from rtui.keyspace.slices import Steps
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.java_names import swapped
 from rtui.keyspace.text.key_segments import DEEPEST_LEVEL, KeySegments
 from rtui.keyspace.text.natural import natural
-from rtui.tui.browse.tree_figures import FIGURE_OF
+from rtui.server.analysis.table_import import import_counting
+from rtui.server.browsing.name_patterns import NamePatterns
+from rtui.server.browsing.status import BrowsingStatus
+from rtui.server.wire.errors import RtuiError
+from rtui.tui.browse.tree_figures import FIGURE_OF, TreeFigures
+from rtui.tui.kit.command_screen import PAUSE_S, Work
+
+if TYPE_CHECKING:
+    from textual.worker import Worker
 
 FIRST_ROWS: Final = 18
 """At first levels are open as far as there are so many rows: those of a terminal of 24 lines."""
@@ -306,3 +322,90 @@ class SchemaRows:
         start = beside.index(level) if level in beside else 0
         lowered = prefix.lower()
         return next((one for one in beside[start:] + beside[:start] if one.node.name.lower().startswith(lowered)), None)
+
+
+class SchemaSource:
+    """Chooses the report of a schema and makes it where there is none."""
+
+    def __init__(
+        self,
+        run: Callable[[Work], Worker[None]],
+        on_change: Callable[[], object],
+        on_failure: Callable[[SafeText], object],
+    ) -> None:
+        """`run` starts a worker, which ends the one before; `on_change` is called when names have been walked over.
+
+        `on_failure` is called with the reason where that can't be done.
+        """
+        self.schema: Schema | None = None
+        """The schema; None before the first names have been walked over."""
+        self._run, self._on_change, self._on_failure = run, on_change, on_failure
+        self._worker: Worker[None] | None = None
+        self._names: NamePatterns | None = None
+        """The latest walk, or the one that is under way."""
+
+    @property
+    def fraction(self) -> float | None:
+        """How much of a walk is done, 0 … 1; None where none is under way."""
+        is_under_way = self._worker is not None and not self._worker.is_finished
+        return self._names.fraction if is_under_way and self._names is not None else None
+
+    def update(
+        self, store: NamespaceStore, status: BrowsingStatus, figures: TreeFigures | None, *, is_complete: bool
+    ) -> None:
+        """Follow the report of an analysis, of which `figures` are, or the names of a store."""
+        report = None if figures is None else figures.report
+        if figures is not None and report is not None and knows_more(report, store):
+            self.stop()
+            self._names = None
+            shown = None if self.schema is None else (self.schema.report, self.schema.is_current)
+            if shown != (report, figures.is_current):
+                self.schema = Schema(report, is_current=figures.is_current)
+            return
+        names = self._names
+        if self.schema is not None and (names is None or not names.is_of(store)):
+            self.schema = None
+        is_idle = self._worker is None or self._worker.is_finished
+        is_other = names is None or not names.is_of(store)
+        if is_other or (is_idle and names is not None and names.is_due(store, is_complete=is_complete)):
+            work = NamePatterns(store, is_complete=is_complete, match=status.match, key_type=status.key_type)
+            self._names = work
+
+            async def walk() -> None:
+                try:
+                    await asyncio.to_thread(import_counting)
+                except RtuiError as error:
+                    self._on_failure(error.happened)
+                    return
+                report = await _driven(work.work())
+                if work is self._names:
+                    self.schema = Schema(report, is_of_names=True)
+                    self._on_change()
+
+            self._worker = self._run(walk)
+
+    def stop(self) -> None:
+        """End a walk that is under way; it begins again when it is wanted."""
+        if self._worker is not None and not self._worker.is_finished:
+            self._worker.cancel()
+            self._names = None
+        self._worker = None
+
+
+def knows_more(report: Report, store: NamespaceStore) -> bool:
+    """Return whether a report tells of all keys, or of at least as many as a store has names of."""
+    coverage = report.head.coverage
+    return coverage.kind is not CoverageKind.PARTIAL or coverage.counted_keys >= store.keys
+
+
+async def _driven(work: Steps[Report]) -> Report:
+    """Do all slices, some in another thread, and return the result."""
+    try:
+        while True:
+            elsewhere = next(work)
+            if elsewhere is None:
+                await asyncio.sleep(PAUSE_S)
+            else:
+                await asyncio.to_thread(elsewhere)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]

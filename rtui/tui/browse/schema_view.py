@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from rtui.analysis.report.document import Step
-    from rtui.tui.browse.schema import Level, Schema, SchemaRows
-    from rtui.tui.browse.schema_source import SchemaSource
+    from rtui.tui.browse.schema import Level, Schema, SchemaRows, SchemaSource
 
 NO_LEVELS: Final[list[Level]] = []
 
@@ -112,7 +111,7 @@ class SchemaView(TreeRows, can_focus=True):
         if model is None or model.schema is None:
             self.refresh()
             return
-        from rtui.tui.browse.schema_source import lay_out_levels, level_cells  # noqa: PLC0415 - there by now
+        from rtui.tui.browse.level_lines import lay_out_levels, level_cells  # noqa: PLC0415 - there by now
 
         longest = max(map(level_cells, model.rows), default=0)
         is_analysed, width = not model.schema.is_of_names, self.scrollable_content_region.width - MARGIN
@@ -130,7 +129,7 @@ class SchemaView(TreeRows, can_focus=True):
         model = self.model
         if model is None or model.schema is None or not 0 <= number < len(model.rows):
             return None
-        from rtui.tui.browse.schema_source import level_line  # noqa: PLC0415 - there by now
+        from rtui.tui.browse.level_lines import level_line  # noqa: PLC0415 - there by now
 
         return level_line(model.rows[number], model.schema, self.row_layout, is_outdated=self.is_outdated)
 
@@ -286,8 +285,7 @@ class TreeSchema:
 
     def show(self, wanted: Sequence[Step] | Row | None) -> None:
         """Show the schema, with the cursor on the level of a path, or on that of a row of the tree."""
-        from rtui.tui.browse.schema import SchemaRows  # noqa: PLC0415 - when it is wanted, with all that adds up
-        from rtui.tui.browse.schema_source import SchemaSource  # noqa: PLC0415
+        from rtui.tui.browse.schema import SchemaRows, SchemaSource  # noqa: PLC0415 - with all that adds up
 
         rows, view = self._names.rows, self.view
         if self._source is None:
@@ -343,7 +341,7 @@ class TreeSchema:
 
     def title(self, note: SafeText, cells: int) -> SafeText:
         """Return the title over the rows; `note` says how old the figures of an analysis are."""
-        from rtui.tui.browse.schema_source import schema_title  # noqa: PLC0415 - there by now
+        from rtui.tui.browse.level_lines import schema_title  # noqa: PLC0415 - there by now
 
         source, schema = self._source, None if self._source is None else self._source.schema
         if source is not None and source.fraction is not None:

@@ -35,7 +35,7 @@ from rtui.tui.kit.styled_text import Line, Role, Span, literal
 
 if TYPE_CHECKING:
     from rtui.analysis.query.completion import Vocabulary
-    from rtui.analysis.query.query import Query, Term
+    from rtui.analysis.query.query import Query
     from rtui.tui.browse.level_lines import LevelDetail
 
 
@@ -170,16 +170,9 @@ class TreeSearch:
         from rtui.analysis.query.query import one_of, query_of  # noqa: PLC0415 - when it is wanted
 
         status = self._session.status
-        shown = (("glob", status.match), ("type", status.key_type))
+        shown = (("glob", status.match), ("type", status.key_type), ("text", self.needle))
         terms = [one_of(name, [] if value is None else [value]) for name, value in shown]
-        return query_of(one_of("in", [row.namespace.path()]), *terms, *self.needle_terms())
-
-    def needle_terms(self) -> list[Term]:
-        """Return the term for the text that names are filtered by, if there is one."""
-        from rtui.analysis.query.query import one_of  # noqa: PLC0415 - when it is wanted
-
-        term = one_of("text", [] if self.needle is None else [self.needle])
-        return [] if term is None else [term]
+        return query_of(one_of("in", [row.namespace.path()]), *terms)
 
 
 FILTER_HINT: Final[Line] = (
@@ -288,14 +281,13 @@ class TreePlaces:
     @property
     def level(self) -> LevelDetail | None:
         """The level of the schema under the cursor; None without one, and while the names are shown."""
-        from rtui.analysis.query.query import query_of  # noqa: PLC0415 - with all that adds up
-        from rtui.tui.browse.level_lines import LevelDetail  # noqa: PLC0415
+        from rtui.tui.browse.level_lines import LevelDetail  # noqa: PLC0415 - with all that adds up
 
         view, pane = self._tree_pane.schema.view, self._tree_pane
         schema = None if view.model is None or not pane.is_schema else view.model.schema
         if schema is None or view.cursor is None:
             return None
-        return LevelDetail(schema, view.cursor, query_of(*self._search.needle_terms()))
+        return LevelDetail(schema, view.cursor, self._search.needle)
 
     @property
     def here(self) -> TreePlace:

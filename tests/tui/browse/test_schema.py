@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.deciding import NameFilter
 from rtui.analysis.query.patterns import PatternMatcher, read_pattern
-from rtui.analysis.query.query import Query
 from rtui.analysis.report.document import CoverageKind, NodeKind
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.slices import finish
@@ -25,9 +24,8 @@ from rtui.server.search.search import Stage
 from rtui.server.wire.target import parse_target
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.columns import ALL_COLUMNS
-from rtui.tui.browse.level_lines import LevelDetail
+from rtui.tui.browse.level_lines import LevelDetail, lay_out_levels, level_line, schema_title
 from rtui.tui.browse.schema import Level, Schema, SchemaRows
-from rtui.tui.browse.schema_source import lay_out_levels, level_line, schema_title
 from rtui.tui.find.screen import FindScreen
 from rtui.tui.kit.styled_text import line_width
 from tests.server.browsing.test_name_patterns import NAMES, store_of
@@ -39,7 +37,6 @@ from tests.tui.fixed_session import COMPLETE, FixedSession, keys
 from tests.tui.visiting import Visitor, check_text, visiting
 
 SORTS = st.sampled_from(Sort)
-EVERYTHING = Query(())
 
 
 def schema_of(names: list[bytes]) -> Schema:
@@ -84,7 +81,7 @@ def test_levels_add_up_and_stand_for_the_keys_that_their_queries_find(names: lis
         found_level = rows.reveal_names(name, is_key=True)
         assert found_level in rows.rows
         assert found_level is not None
-        pattern = read_pattern(LevelDetail(schema, found_level, EVERYTHING).pattern, Separators())
+        pattern = read_pattern(LevelDetail(schema, found_level).pattern, Separators())
         assert PatternMatcher([pattern], Separators())(name)
         assert rows.reveal(found_level.path) is found_level
 
@@ -141,7 +138,7 @@ def test_every_line_has_its_width_and_is_safe(names: list[bytes], width: int, is
         line = level_line(level, schema, layout)
         assert line_width(line) == width or width < 22
         check_text("".join(span.text for span in line))
-        detail = LevelDetail(schema, level, EVERYTHING)
+        detail = LevelDetail(schema, level)
         shown = [*detail.head(width), *(row.line for row in detail.rows(None, SafeText(""), width))]
         check_text("".join(span.text for one in shown for span in one))
         check_text(schema_title(level, None, SafeText("by names"), width))
