@@ -1,4 +1,4 @@
-"""A page of a value as rows: tables, text, JSON, hex dumps, each bounded by the panel's width."""
+"""The body of the details as rows: of a page of a value tables, text, JSON, hex dumps, bounded by the panel's width."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import Reason, Unknown
@@ -25,7 +25,10 @@ from rtui.server.facts.preview.page import (
 )
 from rtui.tui.browse.decoder_choice import NO_MEANINGS, Meanings
 from rtui.tui.browse.document import TEXT_LINES, Document, document_rows, hex_rows, notes_of, text_rows
-from rtui.tui.browse.tree_lines import REASONS
+from rtui.tui.browse.fact_lines import explanations, slot_lines
+from rtui.tui.browse.namespace_lines import inside_rows
+from rtui.tui.browse.shown_value import ShownValue, Tab
+from rtui.tui.browse.tree_lines import REASONS, Totals
 from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder, ValueRow, element_of, plain_rows, sorted_rows
 from rtui.tui.kit.layout import MARGIN, display, display_text, prose, value_pieces
 from rtui.tui.kit.styled_text import (
@@ -43,9 +46,13 @@ from rtui.tui.kit.styled_text import (
     right,
     styled,
     width_of,
+    wrap,
     wrap_pieces,
 )
 from rtui.values import Form
+
+if TYPE_CHECKING:
+    from rtui.tui.browse.registry_lines import RegistryLines
 
 SUMMARY_LINES: Final = 4
 """Lines of a fact of the whole value at most."""
@@ -395,3 +402,46 @@ def _number_text(value: float, meaning: Meaning) -> SafeText:
         return SafeText(f"{value:,}")
     is_whole = isinstance(value, int) or (math.isfinite(value) and abs(value) < 1e17 and value.is_integer())
     return SafeText(str(int(value)) if is_whole else repr(value))
+
+
+TRAIL_LINES: Final = 4
+"""Lines of the names of opened elements at most."""
+
+
+def body_rows(
+    value: ShownValue, totals: Totals, registry: RegistryLines | None, way: Sequence[bytes], width: int
+) -> Sequence[ValueRow]:
+    """Return the rows of the chosen tab; `way` are the keys from which references led to this one."""
+    detail = value.detail
+    if detail.level is not None:
+        return detail.level.rows(None if registry is None else registry.registry, totals.analysis_note, width)
+    if detail.row is not None and detail.key is None:
+        return inside_rows(detail.row.namespace, detail.children, detail.biggest, totals, width)
+    if detail.key is None:
+        return []
+    if value.tab is Tab.REFERENCES and registry is not None:
+        return registry.reference_rows(detail, way, width)
+    if value.tab is Tab.SLOT:
+        return plain_rows(*slot_lines(detail.key, width))
+    return _value_rows(value, width)
+
+
+def _value_rows(value: ShownValue, width: int) -> list[ValueRow]:
+    """Return the rows of the value, or of what was opened in it."""
+    detail, document = value.detail, value.decoded
+    if value.opened and document is not None:
+        titles = " › ".join(one.title for one in value.opened)
+        trail = wrap(SafeText(f"‹ {titles}"), max(1, width - 2 * MARGIN), TRAIL_LINES)
+        title = [(gap(MARGIN), Span(part, Role.STRONG)) for part in trail]
+        return [*plain_rows((), *title, ()), *document_rows(document, width)]
+    rows: list[ValueRow] = []
+    if detail.failure is not None:
+        rows += plain_rows((), *prose(detail.failure, width, Role.WARN))
+    if value.preview is not None:
+        rows += preview_rows(value.preview, width, order=value.order, document=document, meanings=value.meanings)
+    elif detail.failure is None:
+        rows += plain_rows((), *prose(literal("fetching…"), width, Role.FAINT))
+    if detail.facts is not None:
+        for sentence in explanations(detail.facts):
+            rows += plain_rows((), *prose(sentence, width, Role.MUTED))
+    return rows

@@ -33,9 +33,8 @@ from rtui.server.facts.preview.value_reader import COPIED_MIB_PER_S, MAX_PURPOSE
 from rtui.tui.browse.commands import VALUE_COMMANDS
 from rtui.tui.browse.decoder_choice import ChosenDecoders, DecoderScreen, decoder_choices
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher, automatic_decoder
-from rtui.tui.browse.detail_lines import body_rows
 from rtui.tui.browse.document import Document, decode_otherwise, open_document
-from rtui.tui.browse.preview_lines import cell_text
+from rtui.tui.browse.preview_lines import body_rows, cell_text
 from rtui.tui.browse.shown_value import Opened, ShownValue, Tab, Trail
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.value_copies import MAX_COPY_BYTES, copied_text, element_command, row_copy, value_copies

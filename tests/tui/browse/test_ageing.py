@@ -18,7 +18,7 @@ from rtui.server.facts.preview.page import FIRST
 from rtui.server.wire.connection import Lost
 from rtui.tui.browse.columns import FACT_COLUMNS, TreeColumn, lay_out_row
 from rtui.tui.browse.detail_fetcher import Detail
-from rtui.tui.browse.detail_lines import head_lines, tab_lines
+from rtui.tui.browse.detail_pane import head_lines, tab_lines
 from rtui.tui.browse.document import open_document
 from rtui.tui.browse.fact_lines import age_line, name_lines
 from rtui.tui.browse.row_facts import HOLD_S, RowFactsCache
