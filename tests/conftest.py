@@ -96,7 +96,7 @@ def without_ignored_signals() -> None:
 @pytest.fixture(autouse=True)
 def without_freezing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the garbage of one application be collected while the next one runs."""
-    monkeypatch.setattr("rtui.tui.idle.begin", lambda: None)
+    monkeypatch.setattr("rtui.tui.app.begin_collecting", lambda: None)
 
 
 LOOKS_AT_EVERYTHING = 100

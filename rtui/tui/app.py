@@ -28,7 +28,6 @@ from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import as_rtui_error
 from rtui.table.private_folder import remove_left
-from rtui.tui import idle
 from rtui.tui.connect import ConnectScreen, DatabasesScreen, ServersScreen, known_places, of_report_first
 from rtui.tui.kit.choice import QuitScreen
 from rtui.tui.kit.command import APP_COMMANDS, Owner, bindings
@@ -45,7 +44,7 @@ from rtui.tui.kit.terminal import (
 )
 from rtui.tui.kit.themes import CSS_FILE, Palette
 from rtui.tui.left_sessions import Answer, LeaveScreen, LeftSessions, ended_notice
-from rtui.tui.terminal_app import TerminalApp
+from rtui.tui.terminal_app import TerminalApp, begin_collecting, import_ahead
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import ServerReport
@@ -200,11 +199,11 @@ class RtuiApp(TerminalApp):
         self._session = session
         if self.recent is not None and not self.options.demo:
             self.run_worker(partial(self._remember_server, self.recent, session.target), thread=True, group="recent")
-        idle.begin()
+        begin_collecting()
         sys.setswitchinterval(SWITCH_S)
         if self._importing is None:
             self._key_at_s = asyncio.get_running_loop().time()
-            importing = idle.import_ahead(lambda: self._key_at_s)
+            importing = import_ahead(lambda: self._key_at_s)
             self._importing = asyncio.create_task(importing, name="rtui import")
         return BrowseScreen(
             session,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rtui.tui.idle import AHEAD, REST_S, import_ahead
+from rtui.tui.terminal_app import AHEAD, REST_S, import_ahead
 from tests.servers import Server
 
 FIRST_SCREEN = """
@@ -23,13 +23,13 @@ KEYS = """
 import asyncio, json, sys
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import parse_target
-from rtui.tui import idle
+from rtui.tui import terminal_app
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.kit.settings import SettingsFile
 
 async def main():
-    idle.REST_S = 0.0
+    terminal_app.REST_S = 0.0
     app, more = RtuiApp(BrowseOptions(target=parse_target(sys.argv[1]))), {}
     async with app.run_test(size=(120, 36)) as pilot:
         while not isinstance(app.screen, BrowseScreen) or not app._session.status.complete:

@@ -18,11 +18,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.session import BrowsingSession
 from rtui.tui.browse.decoder_choice import ChosenDecoders
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher
-from rtui.tui.browse.fact_lines import (
-    age_line,
-    fact_lines,
-    loading_lines,
-)
+from rtui.tui.browse.fact_lines import UNCHANGED, FactChanges, age_line, fact_lines, loading_lines
 from rtui.tui.browse.namespace_lines import namespace_lines
 from rtui.tui.browse.preview_lines import page_note
 from rtui.tui.browse.row_facts import AFTER_EXPIRY_S
@@ -30,7 +26,6 @@ from rtui.tui.browse.shown_value import ShownValue, Tab
 from rtui.tui.browse.tree_lines import Totals, count_text, known_count
 from rtui.tui.browse.value_pane import ValuePane
 from rtui.tui.browse.value_writer import Run
-from rtui.tui.browse.watching import UNCHANGED, FactChanges
 from rtui.tui.kit.bars import LinkedBar, TabBar
 from rtui.tui.kit.layout import BETWEEN, Piece, display, fitted, tab_line
 from rtui.tui.kit.line_view import LinePanel

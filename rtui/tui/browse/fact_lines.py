@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, TypeVar
 
@@ -17,7 +18,6 @@ from rtui.keyspace.text.segments import Separators
 from rtui.keyspace.types import RedisType
 from rtui.server.browsing.status import BrowsingStatus
 from rtui.tui.browse.tree_lines import REASONS
-from rtui.tui.browse.watching import UNCHANGED, FactChanges
 from rtui.tui.kit.layout import MARGIN, ago, display, display_text, prose
 from rtui.tui.kit.styled_text import (
     Line,
@@ -52,6 +52,25 @@ NAME_LINES: Final = 2
 
 NOTE_GAP: Final = 2
 """Blank cells at least between a name and the note at the end of its lines."""
+
+
+UNMOVED: Final = literal("")
+
+
+@dataclass(frozen=True, slots=True)
+class FactChange:
+    """A change of a fact: its rate, and for a moment the mark that it has just changed."""
+
+    rate: SafeText = UNMOVED
+    """Such as `+12/s`; empty where it does not move."""
+    mark: SafeText = UNMOVED
+    """`▲`, `▼` or `•` where it has just changed; empty else."""
+
+
+FactChanges = Mapping[str, FactChange]
+"""By the label of the fact."""
+
+UNCHANGED: Final[FactChanges] = {}
 
 
 class Fact(NamedTuple):

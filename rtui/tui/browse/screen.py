@@ -29,14 +29,13 @@ from rtui.tui.browse.decoder_choice import ChosenDecoders
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.fact_lines import together_lines
 from rtui.tui.browse.key_tree import KeyTree
-from rtui.tui.browse.panes import Panes, PaneWatch, StatusBar
+from rtui.tui.browse.panes import REFUSED, Panes, PaneWatch, StatusBar
 from rtui.tui.browse.schema_view import SchemaView
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.browse.tree_search import TreeFilter, TreePlaces, TreeSearch
 from rtui.tui.browse.value_pane import ValuePane
 from rtui.tui.browse.value_rows import ItemKind
 from rtui.tui.browse.value_view import prompt_hint
-from rtui.tui.browse.watching import REFUSED
 from rtui.tui.kit.bars import Banner, FilterInput, TitleBar
 from rtui.tui.kit.choice import SwitchScreen, TextCard
 from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text

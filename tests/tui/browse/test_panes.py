@@ -17,8 +17,8 @@ from rtui.server.facts.preview.page import FIRST, Meaning, Page, Preview, Previe
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.connection import Lost, Online
 from rtui.tui.app import RtuiApp
+from rtui.tui.browse.panes import LEAST_S, MOST_S, TIME_SHARE, Watcher
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.browse.watching import LEAST_S, MOST_S, TIME_SHARE, Watcher
 from rtui.tui.kit.settings import NARROWEST_TREE, WIDEST_TREE, SettingsFile
 from tests.monitor import Recorder
 from tests.server.targets import target_of

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from textual.widget import Widget
 
-from rtui.tui.idle import ENOUGH, OLDER, YOUNG, collect_all, collect_young
+from rtui.tui.terminal_app import ENOUGH, OLDER, YOUNG, collect_all, collect_young
 from tests.tui.browsing import browsing
 
 
