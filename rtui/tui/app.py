@@ -31,17 +31,11 @@ from rtui.table.private_folder import remove_left
 from rtui.tui.connect import ConnectScreen, DatabasesScreen, ServersScreen, known_places, of_report_first
 from rtui.tui.kit.choice import QuitScreen
 from rtui.tui.kit.command import APP_COMMANDS, Owner, bindings
-from rtui.tui.kit.command_screen import (
-    CommandProvider,
-    KeysWanted,
-    PaletteScreen,
-)
+from rtui.tui.kit.command_screen import CommandProvider, KeysWanted, PaletteScreen
 from rtui.tui.kit.history import History, Leaving
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import literal
-from rtui.tui.kit.terminal import (
-    disable_input,
-)
+from rtui.tui.kit.terminal import disable_input
 from rtui.tui.kit.themes import CSS_FILE, Palette
 from rtui.tui.left_sessions import Answer, LeaveScreen, LeftSessions, ended_notice
 from rtui.tui.terminal_app import TerminalApp, begin_collecting, import_ahead

@@ -35,15 +35,7 @@ from rtui.tui.analyse.slot_map import (
     masked,
     shaded,
 )
-from rtui.tui.kit.chart_lines import (
-    HorizontalBar,
-    bar_lines,
-    beside_each_other,
-    inset,
-    keys_text,
-    paragraph,
-    size_text,
-)
+from rtui.tui.kit.chart_lines import HorizontalBar, bar_lines, beside_each_other, inset, keys_text, paragraph, size_text
 from rtui.tui.kit.layout import MARGIN, Piece, display, fitted, tab
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, line_width, literal, width_of
 from rtui.tui.kit.table_rows import Order
