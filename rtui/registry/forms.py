@@ -59,6 +59,10 @@ class Form:
     samples: tuple[bytes, ...]
     """A few values."""
 
+    def __reduce__(self) -> str:
+        """Pickle the name of its constant: forms are compared by identity."""
+        return self.name.upper().replace("-", "_")
+
     @property
     def is_typed(self) -> bool:
         """Whether the form is narrower than anything."""

@@ -221,6 +221,10 @@ class Matcher:
         ]
         """For sequences with open patterns only, by the number of segments less one."""
 
+    def __reduce__(self) -> tuple[type[Matcher], tuple[Sequence[Pattern], Sequence[bytes]]]:
+        """Pickle what it is made of: another process makes its own."""
+        return Matcher, (self.patterns, self.separators)
+
     def match(self, key: bytes) -> int | None:
         """Return the index of the most specific pattern that matches a key, or None."""
         found = self.match_page((key,))[0]

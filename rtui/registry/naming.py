@@ -152,6 +152,7 @@ class NamingRules:
         """
         self.config = config
         self.enabled = enabled
+        self._made_of = config, tuple(patterns), enabled, exempt, dict(longest_of)
         separators = config.separators
         self._ok = bytes({*config.characters.encode()} & set(range(0x80)) | {*b"".join(separators)})
         self._ok = self._ok.translate(None, _WHITESPACE + _QUOTES + _CONTROL)
@@ -173,6 +174,10 @@ class NamingRules:
         )
         values = {at: self._values_of(pattern) for at, pattern in enumerate(patterns)}
         self._with_values = {at: found for at, found in values.items() if found.names or found.own}
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        """Pickle what they are made of: another process makes its own."""
+        return _made, self._made_of
 
     def broken(self, key: bytes, pattern: int = -1) -> int:
         """Return the bits of the enabled rules that a name breaks; `pattern` is the index of its pattern, or -1."""
@@ -387,6 +392,16 @@ _FILE_OR_HOST: Final = re.compile(
     re.VERBOSE,
 ).fullmatch
 """Names in which a dot does not separate: of files, of hosts, of versions."""
+
+
+def _made(
+    config: NamingConfig,
+    patterns: Sequence[Pattern],
+    enabled: int,
+    exempt: frozenset[int],
+    longest_of: Mapping[int, int],
+) -> NamingRules:
+    return NamingRules(config, patterns, enabled=enabled, exempt=exempt, longest_of=longest_of)
 
 
 def _unsplit(key: bytes, maxsplit: int = 0) -> list[bytes]:

@@ -63,6 +63,17 @@ class _Ranked(NamedTuple):
     over_sampled: Counter[str]
 
 
+class Collected(NamedTuple):
+    """The sums of keys of one pass that were inspected elsewhere; can be pickled."""
+
+    partial: Partial
+    big: TopKeys
+    registered: RegistryCounts | None
+    keys: int
+    unread: int
+    vanished: int
+
+
 class Aggregates:
     """What all keys of a pass add up to, in a partial of the key table."""
 
@@ -233,6 +244,22 @@ class Aggregates:
     def _noted(self, record: KeyRecord) -> KeyRecord:
         note = self._notes.get(record.key_type, "") if record.memory_bytes is None else ""
         return structs.replace(record, note=note) if note else record
+
+    def collected(self) -> Collected:
+        """Return the sums of all keys, none of which may wait to be folded."""
+        return Collected(self.partial, self.big, self.registered, self.keys, self.unread_keys, self.vanished_keys)
+
+    def merge(self, other: Collected) -> None:
+        """Add keys of the same pass that were inspected elsewhere; nothing may be folded meanwhile."""
+        self.partial.merge(other.partial)
+        self.big.merge(other.big)
+        if self.registered is not None and other.registered is not None:
+            self.registered.merge(other.registered)
+        self.keys += other.keys
+        self.unread_keys += other.unread
+        self.vanished_keys += other.vanished
+        self.slots.found = self.partial.slots.copy()
+        self.revision += 1
 
     def summary(self, sample: SampledKeyspace | None = None) -> Steps[Summary]:
         """Return the summary of all keys of one moment; `counted` is of the same.

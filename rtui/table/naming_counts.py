@@ -16,7 +16,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from rtui.analysis.report.figures import Figures
 from rtui.analysis.report.members import NamePlace, NameRuleReport, NamingReport
@@ -121,6 +121,20 @@ class NamingCounts:
             if found:
                 self._count(entry, namespace, found).merge(keys)
         self._bound()
+
+    def merge(self, other: NamingCounts) -> None:
+        """Add the counts of other keys by the same registry."""
+        for first in other._whole - self._whole:
+            self._join(first)
+        self.add((*place, found, count) for (place, found), count in other._counts.items())
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what another process makes anew."""
+        return {name: value for name, value in vars(self).items() if name != "_namespace"} | {"_found": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._namespace = namespaces(self._rules.config.separators)
 
     def _count(self, entry: int, longest: bytes, found: int) -> KeyCount:
         """Return the count for keys of an entry, or of a namespace, the longest that they have."""

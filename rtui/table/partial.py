@@ -5,9 +5,9 @@
        ├──► keys, bytes and times to live by hash slot, the heaviest tags
        └──► the keys that rank first, the number of those above thresholds
 
-Partials merge: the nodes of one are found or made in the other (`Patterns.merge`), its cells follow, and what is known
-of equal cells is added up. Counts, sums, extremes, examples and lists come to the same whatever is added to what, as
-long as there are no more patterns than may be, and no more hash tags than are kept.
+Partials can be pickled, and merge: the nodes of one are found or made in the other (`Patterns.merge`), its cells
+follow, and what is known of equal cells is added up. Counts, sums, extremes, examples and lists come to the same
+whatever is added to what, as long as there are no more patterns than may be, and no more hash tags than are kept.
 """
 
 from __future__ import annotations
@@ -262,6 +262,10 @@ class Partial:
         self.unread += other.unread
         self.vanished += other.vanished
         self.shrink()
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the thresholds: keys were judged when they were added, and sums from elsewhere are only merged."""
+        return {name: value for name, value in vars(self).items() if name not in {"_thresholds", "checksums"}}
 
     def shrink(self) -> None:
         """Number nodes anew where there are many numbers of nodes that were merged into others."""

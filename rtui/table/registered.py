@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from operator import add
 from typing import NamedTuple, TypeAlias
 
 from rtui.keyspace.slices import Slicer, Slices
@@ -88,6 +89,18 @@ class EntryCounts:
         """Add that keys break something."""
         for index, breach, is_sampled, keys in counted:
             self._broken[index, breach, is_sampled].merge(keys)
+
+    def merge(self, other: EntryCounts) -> None:
+        """Add the counts of other keys by the same entries."""
+        for layout, keys in other._layouts.items():
+            self._layouts[layout].update(keys)
+        for own, theirs in ((self._memory, other._memory), (self._expiring, other._expiring)):
+            own[:] = map(add, own, theirs)
+        self._longest_ms[:] = map(max, self._longest_ms, other._longest_ms)
+        for broken, count in other._broken.items():
+            self._broken[broken].merge(count)
+        for index, shown in other._shown.items():
+            self._shown[index].merge(shown)
 
     def layouts(self) -> dict[int, list[tuple[Layout, int]]]:
         """Return by entry how many keys it has of each layout."""

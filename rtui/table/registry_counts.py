@@ -31,6 +31,11 @@ class RegistryCounts:
         made.naming = yield from self.naming.copy(slicer)
         return made
 
+    def merge(self, other: RegistryCounts) -> None:
+        """Add the counts of other keys by the same registry."""
+        self.entries.merge(other.entries)
+        self.naming.merge(other.naming)
+
     def reports(
         self, root: Node, figures: Figures, slicer: Slicer, *, samples_lengths: bool
     ) -> Slices[tuple[RegistryReport | None, NamingReport | None]]:

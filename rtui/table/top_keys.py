@@ -159,6 +159,16 @@ class TopKeys:
             elif record.idle_s is not None:
                 self._by_idle.add(record)
 
+    def merge(self, other: TopKeys) -> None:
+        """Add other keys, by the same thresholds."""
+        for ranking in other.rankings():
+            self.rank(ranking.records())
+        self._over.update(other._over)
+        self._over_sampled.update(other._over_sampled)
+        for key_type, most in other._left_out.items():
+            self.leave_out(key_type, most)
+        self.settle()
+
     def settle(self) -> None:
         """Let nothing enter the lists any more that would not be listed."""
         for ranking in self.rankings():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from functools import cache
 from itertools import product
@@ -27,6 +28,18 @@ S, M, H, D = 1_000, 60_000, 3_600_000, 86_400_000
 @cache
 def registry(name: str) -> Registry:
     return load_registry(SHIPPED / f"{name}.toml")
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_another_process_judges_names_alike(name: str) -> None:
+    read = registry(name)
+    there = pickle.loads(pickle.dumps(read))  # noqa: S301 - its own
+    assert (there.entries, there.path, there.separators) == (read.entries, read.path, read.separators)
+    assert there.rules.settings == read.rules.settings
+    keys = [entry.pattern.sample() for entry in read.entries] + [b"UserName:4711", b"a b", b"{}:x"]
+    found = read.matcher.match_page(keys)
+    assert there.matcher.match_page(keys) == found
+    assert there.naming.found_in(keys, found) == read.naming.found_in(keys, found)
 
 
 def judged(

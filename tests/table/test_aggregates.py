@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Sequence
 from itertools import islice
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
+from rtui.registry.registry import Registry
 from rtui.server.inspection.batches import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from tests.grammar import Grammar
 from tests.table.drawn_rows import add_batch
 from tests.table.naive import check, records
-from tests.table.test_summary import STARTED_S, Batches, batch_of
+from tests.table.same import assert_same
+from tests.table.test_registry_counts import REGISTRY, batches_of
+from tests.table.test_summary import BATCHES, STARTED_S, Batches, batch_of
 
 
-def table_of_batches(batches: Batches, scope: Scope | None = None) -> Aggregates:
+def table_of_batches(batches: Batches, scope: Scope | None = None, registry: Registry | None = None) -> Aggregates:
     """What these batches add up to."""
     scope = scope or Scope()
-    found = Aggregates(Separators(scope.separators), scope=scope, started_at_s=STARTED_S)
+    found = Aggregates(Separators(scope.separators), scope=scope, started_at_s=STARTED_S, registry=registry)
     for batch, asked_at_s in batches:
         add_batch(found, batch, asked_at_s)
     return found
@@ -60,6 +67,45 @@ def test_a_keyspace_equals_a_brute_force_count(seed: int) -> None:
     summary, everything = finish(table_of_batches(batches).summary()), list(records(batches))
     for stats, kinds in ((summary.root.stats, None), *((one.stats, one.name) for one in summary.types)):
         check(stats, [one for one in everything if kinds is None or one.kind == kinds], everything)
+
+
+def assert_parts_add_up(batches: Batches, places: Sequence[int], registry: Registry | None = None) -> None:
+    """Compare the summary of all batches with that of parts of them, of as many places, that other processes found."""
+    whole, joined = table_of_batches(batches, registry=registry), table_of_batches([], registry=registry)
+    for place in {*places}:
+        some = [one for one, at in zip(batches, places, strict=True) if at == place]
+        part = table_of_batches(some, registry=registry)
+        for table in (part, whole):
+            table.add_unread([b"long"])
+            table.add_vanished(2)
+        finish(part.add_held())
+        joined.merge(pickle.loads(pickle.dumps(part.collected())))  # noqa: S301 - its own
+    one, other = finish(whole.summary()), finish(joined.summary())
+    assert_same(one, other)
+    assert (one.naming is not None) == (registry is not None)
+    assert (whole.keys, whole.counted) == (joined.keys, joined.counted)
+
+
+@given(BATCHES, st.data())
+def test_parts_that_other_processes_found_add_up(batches: Batches, data: st.DataObject) -> None:
+    keys = [key for batch, _ in batches for key in batch.keys]
+    if len({*keys}) == len(keys):  # a key is in one slot, and so in one part
+        assert_parts_add_up(
+            batches, data.draw(st.lists(st.integers(0, 2), min_size=len(batches), max_size=len(batches)))
+        )
+
+
+@pytest.mark.parametrize("seed", [4, 9])
+def test_parts_add_up_by_a_registry(seed: int) -> None:
+    random = Random(seed)
+    batches = [(batch, STARTED_S) for batch in batches_of(random)]
+    assert_parts_add_up(batches, random.choices((0, 1, 2), k=len(batches)), REGISTRY)
+
+
+@pytest.mark.slow
+def test_parts_of_a_keyspace_add_up() -> None:
+    batches, random = drawn(5, 15_000), Random(5)
+    assert_parts_add_up(batches, random.choices((0, 1, 2), k=len(batches)))
 
 
 def test_a_summary_is_of_all_that_came_before_and_of_no_more() -> None:
