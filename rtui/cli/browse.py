@@ -29,6 +29,13 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int:
     return int(found[1]) << _UNITS[found[2].lower()]
 
 
+def _no_workers(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    """Refuse an option of commands that have no screen."""
+    if value is not None:
+        why = "an analysis of the interface is made by one process, which leaves the others to the servers"
+        raise click.UsageError(f"--workers is for rtui report, check and patterns: {why}.", ctx)
+
+
 def _has_places() -> bool:
     """Return whether there is a profile or a recent server to choose from."""
     from rtui.server.user.known_servers import Profiles, RecentServers  # noqa: PLC0415 - when it is wanted
@@ -57,6 +64,7 @@ def _has_places() -> bool:
     "--resume/--no-resume", default=True, help="Go on with an unfinished scan of this server, or start again."
 )
 @opt.columns_option
+@click.option("--workers", callback=_no_workers, expose_value=False, hidden=True)
 @opt.registry_options
 @opt.keep_option
 @opt.log_option

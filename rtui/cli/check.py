@@ -121,6 +121,7 @@ Exit codes
     help="From which severity on the exit code is 1 (error).",
 )
 @opt.budget_option
+@opt.workers_option
 @click.option(
     "--references",
     "followed",

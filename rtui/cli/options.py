@@ -152,6 +152,15 @@ budget_option: Final = click.option(
 )
 """Decorate a command: it gets `budget_s`, None for no end."""
 
+workers_option: Final = click.option(
+    "--workers",
+    metavar="N",
+    type=WholeNumber(1, 256),
+    default=1,
+    help="Processes to spread the nodes of a cluster over; each takes a processor, which servers may need (1).",
+)
+"""Decorate a command: it gets `workers`; one server is inspected by this process alone."""
+
 output_option: Final = click.option(
     "-o", "--output", metavar="FILE", default="-", help="Where to; - is standard output (-)."
 )

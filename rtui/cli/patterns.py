@@ -60,6 +60,7 @@ Exit codes
 )
 @click.option("--report", "report_name", metavar="FILE", help="Take them from this report in JSON: no server is asked.")
 @opt.budget_option
+@opt.workers_option
 @opt.log_option
 @opt.demo_options("Those of sample keyspaces on an embedded server.")
 def command(

@@ -84,6 +84,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
     help="Ask N keys from random places instead of all, in seconds; every figure has its 95 % interval.",
 )
 @opt.budget_option
+@opt.workers_option
 @opt.keep_option
 @opt.log_option
 @opt.demo_options("Report on sample keyspaces on an embedded server.")
@@ -99,6 +100,8 @@ def command(
 
     TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
     """
+    if asked["estimate_keys"] is not None and asked["workers"] > 1:
+        raise click.UsageError("Give either --estimate or --workers: an estimate asks too few keys to be spread.")
     file, demo = Output(output), opt.demo_choice(asked)
     form = file.form(form, FORMATS)
     file.check()

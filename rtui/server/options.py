@@ -103,6 +103,8 @@ class AnalysisOptions:
     """Of which keys which facts are asked; None for what suits the number of keys."""
     registry: Registry | None = None
     """What is written down about the keys: they are counted by it as well."""
+    workers: int = 1
+    """Processes that the nodes of a cluster are spread over; of one server it is this one."""
     keep_rows: int = 0
     """Rows that are kept in memory, to be asked later."""
     rows_folder: Path | None = None

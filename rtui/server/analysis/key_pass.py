@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Coroutine, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from msgspec import structs
@@ -30,6 +30,7 @@ from rtui.server.options import AnalysisOptions
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.cursor_proof import prove_cursors
 from rtui.server.scan.page import ScanFilter, disagreement, too_many_gone
+from rtui.server.scan.parted_scan import PartedScan
 from rtui.server.scan.progress import Cost, ScanState
 from rtui.server.scan.run_control import RunControl, Turns
 from rtui.server.scan.sampling import can_sample
@@ -37,6 +38,7 @@ from rtui.server.scan.scan import Scan
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.supervised_tasks import failure_of, for_each
+from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:  # they are imported with Polars
     from rtui.table.aggregates import Aggregates
@@ -76,12 +78,36 @@ NO_ESTIMATE: Final = {
 """Why there is no estimate of a node of a newer cluster, or of a server whose cursors are not those of Redis."""
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some nodes of a cluster, whose keys one of several processes inspects."""
+
+    target: Target
+    """How one of them is reached, and the others."""
+    nodes: frozenset[str]
+    """The ids of their primaries."""
+    slots: frozenset[int]
+    """The slots that are theirs, and that are scanned wherever they move; each slot is in one part."""
+    began_at_s: float
+    """When the pass began, in seconds since the epoch: what is counted in bins of time is by the same ones."""
+
+
 class AnalysisPass:
     """One pass; `begin` before `choose_work`, whose result the caller runs, then `ask_last`."""
 
-    def __init__(self, options: AnalysisOptions, only: ScanFilter, deployment: Deployment, control: RunControl) -> None:
-        """Count what `only` lets through; what counts it must have been imported (`table_import`)."""
-        self._options, self._control, self.only = options, control, only
+    def __init__(
+        self,
+        options: AnalysisOptions,
+        only: ScanFilter,
+        deployment: Deployment,
+        control: RunControl,
+        part: Part | None = None,
+    ) -> None:
+        """Count what `only` lets through, in a `part` of a cluster or all of it.
+
+        What counts it must have been imported (`table_import`).
+        """
+        self._options, self.control, self.only, self._part = options, control, only, part
         filters = (options.separators, options.match, options.key_type)
         self.scope = Scope(*filters, options.depth, options.top, pace=options.pace.value, preset=options.preset)
         """What is asked of which keys, as the report says it."""
@@ -89,10 +115,12 @@ class AnalysisPass:
         """Whether the keys are a random sample."""
         self.rows: KeptRows | None = None
         """The rows of all keys so far where they are kept; another object once the pass begins anew."""
+        self.began_at_s = 0.0
+        """When what has been counted began, in seconds since the epoch."""
         self.findings = self._new_findings()
         """What has been counted so far; another object once that begins anew."""
-        self.nodes = InspectedNodes(deployment, self.findings)
-        self.work: Work | None = None
+        self.nodes = InspectedNodes(deployment, self.findings, None if part is None else part.nodes)
+        self.work: Work | PartedScan | None = None
         """What finds the keys; None before it is chosen."""
         self._most_bytes: int | None = None
         """What all keys can have at most; asked for estimates only."""
@@ -118,8 +146,8 @@ class AnalysisPass:
 
     async def choose_work(self, nodes: Sequence[NodeInspection]) -> Work:
         """Choose the columns, and what finds the keys of these nodes; raises an RtuiError where that can't be had."""
-        self.work = await self._new_work(nodes)
-        return self.work
+        work = self.work = await self._new_work(nodes)
+        return work
 
     async def _new_work(self, nodes: Sequence[NodeInspection]) -> Work:
         """Return a sample where one is wanted and is smaller than the whole, else a scan of all keys.
@@ -134,15 +162,20 @@ class AnalysisPass:
             self._choose_columns(columns_for(self._options.columns, None).of_every_key())
             await self._read_memory_bound()
             return await self._new_sample(nodes, wanted)
-        self._choose_columns(columns_for(self._options.columns, size))
+        self.choose_columns()
         scanned = await for_each(nodes, NodeInspection.scan_node)
         return Scan(
-            *(scanned, lambda keys: None, self._control),
+            *(scanned, lambda keys: None, self.control),
             match=self.only.match,
             key_type=self.only.key_type,
             on_restart=lambda note: self._begin_findings(),
             cluster=self.nodes if self.nodes.is_cluster else None,
+            only_slots=None if self._part is None else self._part.slots,
         )
+
+    def choose_columns(self) -> None:
+        """Choose what is asked of all keys, and begin to count: for a scan that others do, see `workers`."""
+        self._choose_columns(columns_for(self._options.columns, self.nodes.size))
 
     async def _new_sample(self, nodes: Sequence[NodeInspection], wanted: int) -> Work:
         """Return what draws so many keys, of each node by its size; raises an RtuiError where that can't be done."""
@@ -163,7 +196,7 @@ class AnalysisPass:
                     keys=keys,
                     size=node.size,
                     only=self.only,
-                    control=self._control,
+                    control=self.control,
                     slots=None if can_sample(node.dialect) else slots,
                 )
             )
@@ -171,7 +204,7 @@ class AnalysisPass:
             self.notes.append(SLOT_BY_SLOT)
         if is_one:
             return parts[0]
-        return ClusterSamplePass(parts, size or 0, self._control, is_filtered=not self.only.is_open)
+        return ClusterSamplePass(parts, size or 0, self.control, is_filtered=not self.only.is_open)
 
     def _choose_columns(self, columns: Columns) -> None:
         """Ask these facts of these keys; before the first key is asked."""
@@ -193,7 +226,8 @@ class AnalysisPass:
 
     def _new_findings(self) -> Aggregates:
         separators = Separators(self._options.separators)
-        began_at_s, registry = time.time(), self._options.registry
+        began_at_s = self.began_at_s = time.time() if self._part is None else self._part.began_at_s
+        registry = self._options.registry
         from rtui.table.aggregates import Aggregates  # noqa: PLC0415 - imports Polars
 
         self._keep_rows()
@@ -240,7 +274,7 @@ class AnalysisPass:
             scan = self.work if isinstance(self.work, Scan) else None
             is_all, may_repeat = scan is not None and scan.state is ScanState.DONE, bool(scan and scan.repeats_possible)
             await asyncio.to_thread(self.rows.finish, time.time(), is_all=is_all, may_repeat=may_repeat)
-        if isinstance(self.work, Scan):
+        if isinstance(self.work, Scan | PartedScan):
             self.nodes.assign(self.work.owners)
         listed, slots, turns = self.findings.big.report(), self.findings.slots.report(), Turns()
 
@@ -270,7 +304,7 @@ class AnalysisPass:
     async def _check_count(self, node: NodeInspection, found: int) -> None:
         """Note what can't be right: another number of keys than the node counts, or more keys gone than can be."""
         work, before, vanished = self.work, node.before, self.findings.vanished_keys
-        is_whole = isinstance(work, Scan) and work.state is ScanState.DONE and self.only.is_open
+        is_whole = isinstance(work, Scan | PartedScan) and work.state is ScanState.DONE and self.only.is_open
         if before is None or not (vanished > 0 or (is_whole and found != before.size)):
             return
         after = await node.size_after()

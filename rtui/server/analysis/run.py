@@ -26,6 +26,7 @@ from rtui.server.inspection.report_head import coverage_of, head, keys_refused
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import MIN_COUNT
 from rtui.server.scan.page import ScanFilter
+from rtui.server.scan.parted_scan import PartedScan
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
@@ -116,7 +117,7 @@ class AnalysisRun:
         elif work is None:
             return Progress(ScanState.PAUSED if self.control.is_paused else ScanState.READY)
         else:
-            now = replace(work.progress, keys=keys)
+            now = work.progress if isinstance(work, PartedScan) else replace(work.progress, keys=keys)
         if now.state.is_over and not self._is_ended:
             return replace(now, state=ScanState.RUNNING)
         return now
@@ -217,6 +218,13 @@ class AnalysisRun:
         if nodes.all[0].connection is not self._connection or len(asked) > 1:
             (first, *others) = [(await nodes.used_by_clients(node), node.capabilities) for node in asked]
             self.hot = HotKeyReporter(*first, others, of_replicas=any(node.is_replica for node in asked))
+        workers = min(self._options.workers, len(asked))
+        if workers > 1 and nodes.is_cluster:
+            from rtui.server.analysis.workers import collect_in_workers  # noqa: PLC0415 - few use it
+
+            self._revision += 1
+            await collect_in_workers(self._pass, self._options, self._deployment, workers)
+            return
         work = await self._pass.choose_work(asked)
         self._revision += 1
         await work.run()
@@ -260,7 +268,7 @@ class AnalysisRun:
         if is_final:
             self._is_ended = True
             progress = self.progress
-        scan = work if isinstance(work, Scan) else None
+        scan = work if isinstance(work, Scan | PartedScan) else None
         if scan is not None:
             nodes.assign(scan.owners)
         size = nodes.size if self._pass.only.is_open else None

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -230,6 +230,14 @@ class Deployment:
         node = self._node(node_id)
         return SafeText("") if node is None else self._nodes.target_of(node).label
 
+    def target_of(self, node_id: str) -> Target:
+        """Return how to reach a node of the cluster, and where that fails the others."""
+        node = self._node(node_id)
+        if node is None or self.topology is None:
+            return self.home.target
+        others = [(one.host, one.port) for one in self.topology.nodes if one is not node and not one.is_down]
+        return replace(self._nodes.target_of(node), seeds=tuple(others))
+
     def link_of(self, node_id: str) -> State | None:
         """Return the state of the connection to a node; None if it has none."""
         found = self.replicas.connection(node_id)
@@ -246,14 +254,20 @@ class Deployment:
         locator = self.home.locator
         return await locator.views() if isinstance(locator, PrimaryFinder) else ()
 
-    async def scanned(self, *, only_primaries: bool = False) -> tuple[ServerNode, ...]:
+    async def scanned(
+        self, *, only_primaries: bool = False, only: Collection[str] | None = None
+    ) -> tuple[ServerNode, ...]:
         """Return the servers to scan, without shards that have no slots; with `only_primaries` no replicas.
+
+        Of a cluster with `only`, return those of these primaries, also without slots.
 
         Each has been tried once: unreachable ones are tried again and again, see the connection's `state`.
         """
         if self.topology is None:
             return (await self._chosen_node("", self.home.target.label, None, only_primaries=only_primaries),)
-        shards = [shard for shard in self.topology.shards if shard.slots]
+        shards = [
+            shard for shard in self.topology.shards if (shard.slots if only is None else shard.primary.id in only)
+        ]
         return tuple(await for_each(shards, partial(self._scanned_node, only_primaries=only_primaries)))
 
     @property

@@ -26,6 +26,7 @@ from rtui.analysis.report.document import (
 from rtui.keyspace.slots import SLOTS, joined_ranges
 from rtui.server.inspection.inspected_nodes import NodeInspection
 from rtui.server.inspection.report_head import cost_report, server_report
+from rtui.server.scan.parted_scan import PartedScan
 from rtui.server.scan.progress import NodeProgress
 from rtui.server.scan.scan import Scan
 
@@ -40,7 +41,7 @@ UNSERVED: Final = "no node serves them"
 
 def cluster_report(
     nodes: Sequence[NodeInspection],
-    scan: Scan | None,
+    scan: Scan | PartedScan | None,
     slots: SlotsReport,
     ttl_counts: TtlCounts,
     label_of: Callable[[str], str],
@@ -67,14 +68,16 @@ def cluster_report(
     return ClusterReport(tuple(sorted(found, key=lambda node: node.slots)), tuple(uncovered), moving)
 
 
-def _moving(nodes: Sequence[ClusterNode], scan: Scan, label_of: Callable[[str], str]) -> tuple[MovingSlot, ...]:
+def _moving(
+    nodes: Sequence[ClusterNode], scan: Scan | PartedScan, label_of: Callable[[str], str]
+) -> tuple[MovingSlot, ...]:
     """Return the slots that nodes are handing over, as they said last."""
     labels = {one.id: one.label for one in nodes}
     found = ((slot, labels.get(scan.owners[slot] or ""), target) for slot, target in sorted(scan.moves.items()))
     return tuple(MovingSlot(slot, label, label_of(target)) for slot, label, target in found if label is not None)
 
 
-def _uncovered(nodes: Sequence[ClusterNode], scan: Scan) -> list[UncoveredSlots]:
+def _uncovered(nodes: Sequence[ClusterNode], scan: Scan | PartedScan) -> list[UncoveredSlots]:
     """Return what the scan has not covered, each slot with the node that serves it, or did when the analysis began."""
     reasons = {slot: one.why for one in scan.uncovered for first, last in one.slots for slot in range(first, last + 1)}
     uncovered: list[UncoveredSlots] = []

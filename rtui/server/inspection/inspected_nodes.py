@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from rtui.analysis.columns import Columns
 from rtui.analysis.facts import LfuSettings
@@ -45,6 +47,24 @@ if TYPE_CHECKING:  # they are imported with Polars
     from rtui.server.inspection.tables import TableFindings
 
 
+class NodeFacts(NamedTuple):
+    """What is known of a node after its keys were inspected by another process; can be pickled."""
+
+    id: str
+    is_of_part: bool
+    """Whether it was one of those that the process was given; else slots of these have moved to it."""
+    plan: InspectionPlan
+    unread: Counter[str]
+    own_read_keys: int
+    size: int | None
+    before: SizeSnapshot | None
+    counted_on: ServerIdentity | None
+    key_sizes: tuple[KeySizes, ...]
+    lfu_settings: LfuSettings
+    failure: SafeText | None
+    extra_commands: int
+
+
 class NodeInspection:
     """One node of one pass; `begin` it before the rest."""
 
@@ -56,12 +76,10 @@ class NodeInspection:
         self.connection = connection
         self.capabilities = Capabilities()
         self.plan = InspectionPlan(self.capabilities, connection.server, connection.no_touch)
-        self.pipeline: InspectionPipeline = EngineInspection(
-            self.plan,
-            findings,
-            on_server=self._read_server,
-            own_reads=connection.own_reads,
+        self._new_pipeline = partial(
+            EngineInspection, findings=findings, on_server=self._read_server, own_reads=connection.own_reads
         )
+        self.pipeline: InspectionPipeline = self._new_pipeline(self.plan)
         self.size: int | None = None
         """Keys that it counts, None where DBSIZE is denied."""
         self.before: SizeSnapshot | None = None
@@ -76,6 +94,23 @@ class NodeInspection:
         """Why it could not be asked at all."""
         self.extra_commands = 0
         """Commands beside those of the scan and its questions."""
+
+    def facts(self, *, is_of_part: bool) -> NodeFacts:
+        """Return what another process has to know of it."""
+        return NodeFacts(
+            *(self.node.id, is_of_part, self.plan, self.pipeline.unread, self.pipeline.own_read_keys),
+            *(self.size, self.before, self.counted_on, self.key_sizes, self.lfu_settings),
+            *(self.failure, self.extra_commands),
+        )
+
+    def adopt(self, facts: NodeFacts) -> None:
+        """Take over what another process has found out of it."""
+        self.plan, self.capabilities = facts.plan, facts.plan.capabilities
+        self.pipeline = self._new_pipeline(self.plan)
+        self.pipeline.unread, self.pipeline.own_read_keys = facts.unread, facts.own_read_keys
+        self.size, self.before, self.counted_on = facts.size, facts.before, facts.counted_on
+        self.key_sizes, self.lfu_settings, self.failure = facts.key_sizes, facts.lfu_settings, facts.failure
+        self.extra_commands += facts.extra_commands
 
     @property
     def label(self) -> SafeText:
@@ -166,8 +201,12 @@ class NodeInspection:
 class InspectedNodes:
     """The nodes of one pass; `begin` before the rest. To a scan it is the cluster, `scan.node.Cluster`."""
 
-    def __init__(self, deployment: Deployment, findings: TableFindings) -> None:
-        """All nodes add their keys to `findings`."""
+    def __init__(self, deployment: Deployment, findings: TableFindings, only: Collection[str] | None = None) -> None:
+        """All nodes add their keys to `findings`.
+
+        Of a cluster begin with `only` the primaries of these ids, or their replicas; None for all.
+        """
+        self._only = only
         self._deployment = deployment
         self._cluster = ScannedCluster(deployment)
         self._findings = findings
@@ -189,15 +228,20 @@ class InspectedNodes:
         return bool(self.all[0].node.id)
 
     async def begin(self) -> list[NodeInspection]:
-        """Find all nodes and what may be asked there; return those that answer, one at least, else raise an error."""
-        home, found = self._deployment.home, await self._deployment.scanned()
+        """Find all nodes and what may be asked there; return those that answer, one at least, else raise an error.
+
+        Of `only` some nodes none need answer: others may serve their slots by then.
+        """
+        home, found = self._deployment.home, await self._deployment.scanned(only=self._only)
+        if not found:
+            raise ConnectionLost("The node is not in the cluster any more.")
         if [node.connection for node in found] != [home]:
             self.all = [self._new(node) for node in found]
         failures = await for_each(self.all, lambda node: failure_of(node.begin(), name="rtui node"))
         for node, failure in zip(self.all, failures, strict=True):
             node.failure = None if failure is None else failure.happened
         asked = [node for node in self.all if node.failure is None]
-        if not asked:
+        if not asked and self._only is None:
             raise next(failure for failure in failures if failure is not None)
         return asked
 
@@ -235,6 +279,27 @@ class InspectedNodes:
             self._replaced.append(known)
         self.all.append(found)
         return await found.scan_node()
+
+    def facts(self) -> list[NodeFacts]:
+        """Return what another process has to know of all nodes: those of a pass over `only` some, and others."""
+        only = self._only or ()
+        nodes = [(node, node.node.id in only) for node in self.all]
+        nodes += [(node, False) for node in self._replaced]
+        return [node.facts(is_of_part=is_of_part) for node, is_of_part in nodes]
+
+    async def adopt(self, found: Iterable[NodeFacts]) -> None:
+        """Take over what another process has found out of some nodes; raises an RtuiError for one that can't be had."""
+        for facts in found:
+            known = next((node for node in self.all if node.node.id == facts.id), None)
+            if known is None:
+                await self.owners()
+                await self.node(facts.id)
+                self.all[-1].adopt(facts)
+            elif facts.is_of_part:
+                known.adopt(facts)
+            else:
+                self._replaced.append(self._new(known.node))
+                self._replaced[-1].adopt(facts)
 
     def choose(self, columns: Columns) -> None:
         """Ask these facts of these keys, also of nodes that come; before the first key is asked."""

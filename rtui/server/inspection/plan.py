@@ -85,6 +85,17 @@ class InspectionPlan:
         self._second_commands: dict[tuple[bytes | None, bool], tuple[KeyCommand, ...]] = {}
         self._types: dict[bytes | None, TypeEvidence] = {}
 
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the lane, and what is found out anew: commands can't be pickled."""
+        made_anew: dict[str, object] = {
+            "_lane": None,
+            "_revision": -1,
+            "_first_commands": {},
+            "_second_commands": {},
+            "_types": {},
+        }
+        return vars(self) | made_anew
+
     async def follow(self, lane: Lane) -> bool:
         """Ask what the server of this lane allows; raises ConnectionLost, and nothing has changed then.
 

@@ -34,6 +34,7 @@ from rtui.server.guard.evidence import counts_sizes
 from rtui.server.health.info import parse_key_sizes
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.sample_pass import ClusterSamplePass, SamplePass
+from rtui.server.scan.parted_scan import PartedScan
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities, CommandRunner, Querier
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 def coverage_of(
     counted: Counted,
-    work: Scan | SamplePass | ClusterSamplePass | None,
+    work: Scan | PartedScan | SamplePass | ClusterSamplePass | None,
     progress: Progress,
     *,
     size: int | None,
@@ -65,7 +66,7 @@ def coverage_of(
         work.population if isinstance(work, SamplePass | ClusterSamplePass) else seen if is_whole else size,
         vanished=counted.vanished_keys,
         unread=counted.unread_keys,
-        repeats_possible=isinstance(work, Scan) and is_done and work.repeats_possible,
+        repeats_possible=isinstance(work, Scan | PartedScan) and is_done and work.repeats_possible,
         reason=str(progress.reason or why_ended or "it is under way") if says_why else "",
     )
 

@@ -320,7 +320,7 @@ class ClusterScan:
             listed = sum(node.listing.keys for node in self._nodes)
             waiting = sum(node.pipeline.waiting for node in self._nodes)
             before, seen = seen, (self.slots.revision, listed, waiting)
-            if seen != before or self._control.is_held:
+            if seen != before or self._control.is_held or any(node.is_queued for node in self._nodes):
                 progress_at = now
             elif now - progress_at > self._settle_s or (now - progress_at > GIVEN_UP_S and self._is_given_up()):
                 self.slots.cover_without_lost()

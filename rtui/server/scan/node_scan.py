@@ -62,8 +62,8 @@ class NodeScan:
         self._control, self._restart, self._notes = control, restart, notes
         self._loop = asyncio.get_running_loop()
         self._speed = Speedometer()
-        self._is_queued = False
-        """Whether it waits for its turn, while other nodes are scanned."""
+        self.is_queued = False
+        """Whether it waits for its turn, while other nodes are scanned, or it is by another process."""
         self._lane: Lane | None = None
         self._server_name: str | None = None
         """Product and version of the server that it has begun with, or has begun again with."""
@@ -94,7 +94,7 @@ class NodeScan:
     def progress(self, of_scan: ScanState, elapsed_s: float) -> NodeProgress:
         """How far it is, now, in a scan that is in this state and has been under way for so many seconds."""
         now, fraction = self._loop.time(), self.fraction
-        state, waits_for = of_scan, self.waits_for or (QUEUED if self._is_queued else None)
+        state, waits_for = of_scan, self.waits_for or (QUEUED if self.is_queued else None)
         if self.failure is not None:
             state = ScanState.FAILED
         elif of_scan is not ScanState.READY and self.pipeline.is_done:
@@ -166,9 +166,9 @@ class NodeScan:
 
     async def _take_turn(self) -> None:
         """Wait for a turn among the other nodes, and scan until nothing is left to ask, or something is in the way."""
-        self._is_queued = True
+        self.is_queued = True
         async with self._control.turn(self.node.connection):
-            self._is_queued = False
+            self.is_queued = False
             if self._control.is_stopped:
                 return
             lane = await self._control.unless_stopped(self.node.connection.try_bulk())

@@ -276,6 +276,11 @@ class Scan:
         return {} if self._slots is None else self._slots.ledger.moves
 
     @property
+    def taken_in(self) -> Mapping[str, set[int]]:
+        """Slots of a cluster that are not wanted and that nodes were taking in when they were asked last, by node."""
+        return {} if self._slots is None else self._slots.ledger.taken_in
+
+    @property
     def notes(self) -> tuple[SafeText, ...]:
         """What a reader of the numbers has to know, in sentences."""
         notes = [SafeText(note.value) for note in self.progress.notes]

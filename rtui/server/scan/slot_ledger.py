@@ -274,6 +274,15 @@ class SlotLedger:
         ]
         return found + [slot for slot, target in self.doubted.items() if target == node_id]
 
+    @property
+    def taken_in(self) -> dict[str, set[int]]:
+        """Slots that are not wanted here and that nodes are taking in, by the ids of these: others look after them."""
+        found = {
+            node_id: {slot for slot, target in node.moves.items() if target == node_id and slot in self._unwanted}
+            for node_id, node in self._nodes.items()
+        }
+        return {node_id: slots for node_id, slots in found.items() if slots}
+
     def note_empty(self, node_id: str, slots: AbstractSet[int]) -> None:
         """Note of which of the slots that a node is taking in it has no key now."""
         self._nodes[node_id].empty = frozenset(slots)

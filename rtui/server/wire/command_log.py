@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar
 
@@ -245,6 +245,14 @@ class CommandLog:
         for lane in tuple(self._lanes):
             lane.ended()
 
+    def take(self, entry: LogEntry) -> None:
+        """Add an entry of another process that is over."""
+        self._append(replace(entry, number=self.dropped + len(self.entries) + 1))
+        self.commands += sum(entry.sent.values())
+        self.bytes_out += entry.bytes_out
+        self.bytes_in += entry.bytes_in
+        self._finish(self.entries[-1])
+
     def _begin_lane(self, lane: LaneLog, name: str) -> str:
         """Return the name of a lane that begins to send, with a number."""
         self._lanes[lane] = None
@@ -254,12 +262,15 @@ class CommandLog:
     def _add(self, connection: str, purpose: Purpose, sent: dict[str, int], request: bytes) -> LogEntry:
         number = self.dropped + len(self.entries) + 1
         entry = LogEntry(number, time.time(), connection, purpose, sent, request, sent_s=time.monotonic())
+        self._append(entry)
+        return entry
+
+    def _append(self, entry: LogEntry) -> None:
         self.entries.append(entry)
-        self._kept_bytes += ENTRY_BYTES + len(request)
+        self._kept_bytes += ENTRY_BYTES + len(entry.request)
         while len(self.entries) > self._most_entries or self._kept_bytes > self._most_bytes:
             self._kept_bytes -= ENTRY_BYTES + len(self.entries.popleft().request)
             self.dropped += 1
-        return entry
 
     def _finish(self, entry: LogEntry) -> None:
         entry.is_over = True

@@ -1,0 +1,500 @@
+"""Inspects the nodes of a cluster in several processes: `collect` is the work of each, the report is made here.
+
+    AnalysisRun ──► collect_in_workers: nodes and slots in parts, a process each
+                      │ Work, Stop, a turn          ▲ ScanPart (four times a second), entries of the log, at last Found
+                      ▼                             │
+                    collect(part, options): an AnalysisPass over the slots of the part, wherever they move
+
+Each slot is in one part, so its keys count once as they do in one process. Two processes never list the keys of one
+server at the same time, also where slots have moved to it: each waits for its turn, which is given here.
+
+A process is a new interpreter, since a fork hangs once Polars has threads. All that it is to know comes through its
+standard input, the environment too: no password is in its arguments, in what `/proc` shows of it, or in a file. It ends
+when that pipe ends, and with the process that has started it, however that ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import gc
+import io
+import os
+import pickle
+import signal
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, NoReturn, cast
+
+from rtui.keyspace.slots import SLOTS, each_slot
+from rtui.keyspace.text.display import SafeText
+from rtui.server.analysis.key_pass import AnalysisPass, Part, in_slices
+from rtui.server.analysis.table_import import import_counting
+from rtui.server.deployment.nodes import Deployment
+from rtui.server.files import reason_of
+from rtui.server.inspection.inspected_nodes import InspectedNodes, NodeFacts, NodeInspection
+from rtui.server.options import AnalysisOptions
+from rtui.server.scan.node import slots_without_keys
+from rtui.server.scan.page import ScanFilter
+from rtui.server.scan.parted_scan import PartedScan, ScanPart
+from rtui.server.scan.run_control import RunControl
+from rtui.server.scan.scan import Scan
+from rtui.server.user.ending_signals import ENDING
+from rtui.server.wire.command_log import CommandLog, LogEntry, Purpose, for_purpose
+from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.supervised_tasks import as_rtui_error, end_task, failure_of, start_supervised
+
+if TYPE_CHECKING:  # it is imported with Polars
+    from rtui.server.wire.connection import Connection
+    from rtui.table.aggregates import Collected
+
+TELL_EVERY_S: Final = 0.25
+"""How often a worker tells how far it is."""
+
+STOP_S: Final = 60.0
+"""How long a worker may take to end and to hand over its sums once the pass is stopped."""
+
+STARTS_WITH: Final = ("PATH", "HOME", "LANG", "LC_", "PYTHON", "LD_", "DYLD_", "TMPDIR")
+"""The variables that an interpreter starts with, or how their names begin: all others it is told through the pipe."""
+
+PROGRAM: Final = (
+    "import sys; sys.path[:] = sys.argv[2:]; from rtui.server.analysis.workers import serve; serve(int(sys.argv[1]))"
+)
+"""What a worker runs; it is given the id of its parent and the module search path of that."""
+
+PR_SET_PDEATHSIG: Final = 1
+LENGTH_BYTES: Final = 8
+LARGE_BYTES: Final = 1 << 18
+"""Larger messages are read in a thread."""
+
+
+class Work(NamedTuple):
+    """What a worker is to do; the first message to it."""
+
+    part: Part
+    options: AnalysisOptions
+    environment: Mapping[str, str]
+    garbage: tuple[int, int, int]
+    """After how many new objects garbage is looked for."""
+    logs: bool
+    """Whether its log entries are wanted."""
+
+
+class Stop(NamedTuple):
+    """The pass is to end."""
+
+    reason: SafeText
+
+
+class Turn(NamedTuple):
+    """A worker's turn at a server: that it wants it, or that it has got it."""
+
+    server: str
+
+
+class TurnOver(NamedTuple):
+    """A worker has had its turn at a server, or wants it no more."""
+
+    server: str
+
+
+class Failed(NamedTuple):
+    """Why a worker can't go on."""
+
+    happened: SafeText
+
+
+class Found(NamedTuple):
+    """All that is found out in a part; can be pickled."""
+
+    sums: Collected
+    scan: ScanPart
+    nodes: Sequence[NodeFacts]
+    notes: Sequence[SafeText]
+    """What a reader of the figures has to know beside the notes of the scan."""
+
+
+def collect(part: Part, options: AnalysisOptions, parent: Parent | None = None) -> Found:
+    """Inspect a part of a cluster, and return its sums; raises an RtuiError where that can't be.
+
+    Needs nothing of the process but rtui: it connects by itself, and takes and returns what can be pickled, but that
+    passwords only can be by the pickler of this module. The `parent` is told how far it is, and may stop it.
+    """
+    return asyncio.run(_collect(part, options, parent))
+
+
+@for_purpose(Purpose.INSPECTION)
+async def _collect(part: Part, options: AnalysisOptions, parent: Parent | None) -> Found:
+    await asyncio.to_thread(import_counting)
+    log = CommandLog()
+    control = RunControl(options.pace) if parent is None else parent.control(options, log)
+    deployment = Deployment(part.target, log)
+    failures: list[RtuiError] = []
+
+    def failed(failure: RtuiError) -> None:
+        failures.append(failure)
+        control.stop(SafeText(failure.happened.removesuffix(".")))
+
+    try:
+        await deployment.open()
+        made = AnalysisPass(options, ScanFilter(options.match, options.key_type), deployment, control, part)
+        nodes = await control.unless_stopped(made.begin())
+        if nodes is None:
+            raise RtuiError("The analysis has ended", f"{control.stop_reason}.")
+        scan = cast("Scan", await made.choose_work(nodes))
+        besides = [start_supervised(made.add_held(), name="rtui sums", failed=failed)]
+        if parent is not None:
+            besides.append(start_supervised(_tell(parent, made, scan), name="rtui progress", failed=failed))
+        try:
+            await scan.run()
+        finally:
+            for task in besides:
+                await end_task(task)
+        if failures:
+            raise failures[0]
+        made.settle()
+        await in_slices(made.findings.add_held())
+        sums = made.findings.collected()
+        notes = (*deployment.notes, *made.notes)
+        return Found(sums, ScanPart.ended(scan, _keys(made), part.slots), made.nodes.facts(), notes)
+    finally:
+        await deployment.close()
+        log.end()
+
+
+def _keys(made: AnalysisPass) -> int:
+    return made.findings.keys + made.findings.unread_keys
+
+
+async def _tell(parent: Parent, made: AnalysisPass, scan: Scan) -> NoReturn:
+    while True:
+        parent.send(ScanPart.of(scan, _keys(made)))
+        await asyncio.sleep(TELL_EVERY_S)
+
+
+class Parent:
+    """The process that has started this worker, as the worker sees it."""
+
+    def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
+        self._source, self._sink = source, sink
+        self._turns: dict[str, asyncio.Future[None]] = {}
+        work = pickle.load(source)  # noqa: S301 - its own parent has written it
+        assert isinstance(work, Work)  # noqa: S101 - it is the first message
+        self.work = work
+
+    def send(self, message: object) -> None:
+        """Write a message; the parent reads all the time."""
+        data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+        self._sink.write(len(data).to_bytes(LENGTH_BYTES))
+        self._sink.write(data)
+        self._sink.flush()
+
+    def control(self, options: AnalysisOptions, log: CommandLog) -> RunControl:
+        """Return what controls the run of this worker, from now on by what the parent says."""
+        made, loop = WorkerControl(options, self), asyncio.get_running_loop()
+        if self.work.logs:
+            log.on_over.append(self.send)
+
+        def listen() -> None:
+            with contextlib.suppress(Exception):
+                while True:
+                    message = pickle.load(self._source)  # noqa: S301 - likewise
+                    loop.call_soon_threadsafe(self._take, message, made)
+            os._exit(1)
+
+        threading.Thread(target=listen, name="rtui parent", daemon=True).start()
+        return made
+
+    def _take(self, message: Stop | Turn, control: RunControl) -> None:
+        if isinstance(message, Stop):
+            control.stop(message.reason)
+        elif (turn := self._turns.get(message.server)) is not None and not turn.done():
+            turn.set_result(None)
+
+    @contextlib.asynccontextmanager
+    async def turn(self, server: str, control: RunControl) -> AsyncIterator[None]:
+        """Wait until no other worker lists the keys of a server, or until the run is to end."""
+        got = self._turns[server] = asyncio.get_running_loop().create_future()
+        self.send(Turn(server))
+
+        async def wait() -> None:
+            await got
+
+        try:
+            await control.unless_stopped(wait())
+            yield
+        finally:
+            self.send(TurnOver(server))
+
+
+class WorkerControl(RunControl):
+    """Controls the run of a worker: a node's turn is one among all processes as well."""
+
+    def __init__(self, options: AnalysisOptions, parent: Parent) -> None:
+        super().__init__(options.pace)
+        self._parent = parent
+        self._servers: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    @contextlib.asynccontextmanager
+    async def turn(self, connection: Connection) -> AsyncIterator[None]:
+        """Wait for a turn here, and at the server of this connection."""
+        server = str(connection.target.label)
+        async with super().turn(connection), self._servers[server], self._parent.turn(server, self):
+            yield
+
+
+def serve(parent_id: int) -> NoReturn:
+    """Do the work of a worker that this process has started, and end."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    for one in ENDING:  # a terminal sends them to all processes: the parent says what is to end
+        signal.signal(one, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+    source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    if os.getppid() != parent_id:
+        os._exit(1)
+    parent = Parent(source, sink)
+    os.environ.update(parent.work.environment)
+    gc.set_threshold(*parent.work.garbage)
+    try:
+        found: object = collect(parent.work.part, parent.work.options, parent)
+    except BaseException as error:  # noqa: BLE001 - Polars' PanicException is no Exception
+        found = Failed(as_rtui_error(error, "rtui worker").happened)
+    with contextlib.suppress(OSError):
+        parent.send(found)
+    os._exit(0)
+
+
+def packed(message: object) -> bytes:
+    """Return a message to a worker, passwords in it too."""
+    data = io.BytesIO()
+    _Pickler(data, pickle.HIGHEST_PROTOCOL).dump(message)
+    return data.getvalue()
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles for the pipe to a worker, passwords too."""
+
+    def reducer_override(self, value: object) -> Any:
+        return (Secret, (value.reveal(),)) if isinstance(value, Secret) else NotImplemented
+
+
+class ServerTurns:
+    """Which worker lists the keys of which server: one at a time."""
+
+    def __init__(self) -> None:
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def give(self, server: str, worker: Worker) -> None:
+        """Let a worker have its turn, until it is cancelled."""
+        async with self._locks[server]:
+            worker.send(Turn(server))
+            await asyncio.get_running_loop().create_future()
+
+
+@dataclass(eq=False)
+class Worker:
+    """A process that inspects a part; `run` it once."""
+
+    number: int
+    """From 0 on, as the parts of the scan."""
+    part: Part
+    scan: PartedScan
+    turns: ServerTurns
+    log: CommandLog
+    found: Found | None = None
+    _process: asyncio.subprocess.Process | None = None
+    _limit: asyncio.Timeout | None = None
+
+    def send(self, message: object) -> None:
+        """Write a message to the process, if there is one."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.write(packed(message))
+
+    def stop(self) -> None:
+        """Have it end, within STOP_S, with what it has: the pass is stopped."""
+        self.send(Stop(self.scan.control.stop_reason or SafeText("")))
+        if self._limit is not None:
+            self._limit.reschedule(asyncio.get_running_loop().time() + STOP_S)
+
+    async def start(self) -> None:
+        """Start the process; raises an RtuiError where that can't be."""
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-c", PROGRAM, str(os.getpid()), *sys.path),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                env={name: value for name, value in os.environ.items() if name.startswith(STARTS_WITH)},
+            )
+        except OSError as error:
+            raise RtuiError("No worker", f"No worker process can be started: {reason_of(error)}.") from error
+
+    async def run(self, options: AnalysisOptions) -> None:
+        """Take in what the process tells until all is `found`; raises an RtuiError where it fails or ends."""
+        giving: dict[str, asyncio.Task[None]] = {}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(STARTS_WITH)}
+        try:
+            async with asyncio.timeout(None) as self._limit:
+                self.send(Work(self.part, options, environment, gc.get_threshold(), bool(self.log.on_over)))
+                if self.scan.control.is_stopped:
+                    self.stop()
+                while self.found is None:
+                    match await self._read():
+                        case ScanPart() as told:
+                            self.scan.parts[self.number] = told
+                        case LogEntry() as entry:
+                            self.log.take(replace(entry, connection=f"worker {self.number + 1} {entry.connection}"))
+                        case Turn(server):
+                            giving[server] = asyncio.create_task(self.turns.give(server, self), name="rtui turn")
+                        case TurnOver(server):
+                            giving.pop(server).cancel()
+                        case Failed(happened):
+                            raise RtuiError("A worker has failed", happened)
+                        case Found() as found:
+                            self.found = found
+        except TimeoutError:
+            raise RtuiError("A worker has failed", f"Its worker process did not end within {STOP_S:g} s.") from None
+        finally:
+            self._limit = None
+            for task in giving.values():
+                task.cancel()
+            await asyncio.gather(*giving.values(), return_exceptions=True)
+
+    async def end(self) -> None:
+        """Wait for the end of the process, which comes at once."""
+        process = self._process
+        if process is None:
+            return
+        if self.found is None and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)  # `process.kill` would take its exit code from the event loop
+        await process.wait()
+
+    async def _read(self) -> object:
+        """Return the next message; raises an RtuiError where the process has ended."""
+        process = self._process
+        assert process is not None and process.stdout is not None  # noqa: S101 - it was started
+        try:
+            length = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES))
+            data = await process.stdout.readexactly(length)
+        except asyncio.IncompleteReadError:
+            code = await process.wait()
+            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"has ended with exit code {code}"
+            raise RtuiError("A worker has failed", f"Its worker process {how}.") from None
+        if length > LARGE_BYTES:
+            return await asyncio.to_thread(pickle.loads, data)
+        return pickle.loads(data)  # noqa: S301 - its own process has written it
+
+
+@contextlib.contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Have processes that are started not be ended by what a terminal sends to all, before they can ignore it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def divided(sizes: Mapping[str, int | None], most: int) -> list[list[str]]:
+    """Divide nodes by their numbers of keys, None where that is not known, into at most so many lists, none empty."""
+    mean = max(1, sum(size or 0 for size in sizes.values()) // max(1, len(sizes)))
+    weights = {node_id: mean if size is None else size for node_id, size in sizes.items()}
+    lists: list[list[str]] = [[] for _ in range(min(most, len(sizes)))]
+    for node_id in sorted(weights, key=lambda one: -weights[one]):
+        least = min(lists, key=lambda some: (sum(weights[one] for one in some), len(some)))
+        least.append(node_id)
+    return lists
+
+
+def parts_of(nodes: Sequence[NodeInspection], deployment: Deployment, began_at_s: float, most: int) -> list[Part]:
+    """Return parts of a cluster, each with a node that answers; slots that nobody serves are in the first."""
+    sizes = {node.node.id: node.size for node in nodes if node.failure is None}
+    lists = divided(sizes, most)
+    lists[-1] += [node.node.id for node in nodes if node.failure is not None]
+    slots = {node.node.id: frozenset(each_slot(node.slots or ())) for node in nodes}
+    unserved = frozenset(range(SLOTS)).difference(*slots.values())
+    found = [frozenset[int]().union(*(slots[one] for one in some)) for some in lists]
+    found[0] |= unserved
+    return [
+        Part(deployment.target_of(some[0]), frozenset(some), of_part, began_at_s)
+        for some, of_part in zip(lists, found, strict=True)
+    ]
+
+
+async def collect_in_workers(made: AnalysisPass, options: AnalysisOptions, deployment: Deployment, most: int) -> None:
+    """Have the nodes of a pass that has begun inspected by at most so many processes, and add up what they find.
+
+    The nodes of a process that ends early are lost, and the report names their slots; all others go on.
+    """
+    nodes, log, turns = made.nodes, deployment.log, ServerTurns()
+    control, adding = made.control, asyncio.Lock()
+    made.choose_columns()
+    parts = parts_of(nodes.all, deployment, made.began_at_s, most)
+    scan = made.work = PartedScan(control, [len(part.nodes) for part in parts])
+    options = replace(options, workers=1, columns=made.scope.columns, budget_s=None, keep_rows=0)
+    workers = [Worker(number, part, scan, turns, log) for number, part in enumerate(parts)]
+
+    async def run(worker: Worker) -> None:
+        failure = await failure_of(worker.run(options), name="rtui worker")
+        found = worker.found
+        if failure is not None or found is None:
+            scan.parts[worker.number] = _lost(worker, nodes, failure.happened if failure else SafeText(""))
+            return
+        async with adding:
+            await asyncio.to_thread(made.findings.merge, found.sums)
+            adopted = await failure_of(nodes.adopt(found.nodes), name="rtui nodes of a worker")
+        made.notes += [note for note in found.notes if note not in made.notes]
+        if adopted is not None:
+            made.notes.append(SafeText(f"What is known of a node that has come could not be had: {adopted.happened}"))
+        scan.parts[worker.number] = found.scan
+
+    def changed() -> None:
+        if control.is_stopped:
+            for worker in workers:
+                worker.stop()
+
+    control.on_change.append(changed)
+    try:
+        with _signals_blocked():
+            for worker in workers:
+                await worker.start()
+        scan.begin()
+        async with asyncio.TaskGroup() as group:
+            for worker in workers:
+                group.create_task(run(worker), name="rtui worker")
+    finally:
+        control.on_change.remove(changed)
+        await asyncio.gather(*(worker.end() for worker in workers))
+    await _doubt_taken_in(scan, deployment)
+    scan.end()
+
+
+def _lost(worker: Worker, nodes: InspectedNodes, why: SafeText) -> ScanPart:
+    """Return the part of a worker that has found nothing in the end."""
+    known = {node.node.id: frozenset(each_slot(node.slots or ())) for node in nodes.all}
+    lost = {one: (nodes.label_of(one), known.get(one, frozenset())) for one in worker.part.nodes}
+    unserved = worker.part.slots.difference(*(slots for _, slots in lost.values()))
+    return ScanPart.lost(worker.scan.parts[worker.number], {**lost, "": (SafeText(""), unserved)}, why)
+
+
+async def _doubt_taken_in(scan: PartedScan, deployment: Deployment) -> None:
+    """Doubt slots of which a node of another part has keys that it takes in, though nobody hands them over."""
+    for node_id, slots in scan.taken_in.items():
+
+        async def empty(node_id: str = node_id, slots: Sequence[int] = tuple(slots)) -> None:
+            found = await slots_without_keys(await deployment.connection_of(node_id), slots)
+            left = [slot for slot in slots if slot not in found]
+            for owner in {scan.owners[slot] for slot in left}:
+                label = deployment.label_of(owner or "")
+                scan.doubt(owner, label, [slot for slot in left if scan.owners[slot] == owner])
+
+        await failure_of(empty(), name="rtui slots taken in")

@@ -1,0 +1,224 @@
+"""The scan of a cluster that is done in parts elsewhere, each of the slots of some nodes, as one scan.
+
+Each slot is in one part, which scans it to its end wherever it moves. So a slot is delivered once if its part does so,
+and what holds of all slots follows from what each part says of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from rtui.keyspace.slots import SLOTS, joined_ranges
+from rtui.keyspace.text.display import SafeText
+from rtui.server.scan.cluster_scan import STILL_MOVING, UncoveredSlots, reason_of, repeats_note
+from rtui.server.scan.progress import Cost, NodeProgress, Progress, ScanState
+from rtui.server.scan.run_control import RunControl
+from rtui.server.scan.scan import NAMED, Scan
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPart:
+    """How far the scan of a part is; and once it is over, what has become of its slots. Can be pickled."""
+
+    progress: Progress = field(default_factory=Progress)
+    cost: Cost = field(default_factory=Cost)
+    nodes: tuple[NodeProgress, ...] = ()
+    owners: Mapping[int, str | None] = field(default_factory=dict)
+    """By slot of the part the id of the node that serves it."""
+    moves: Mapping[int, str] = field(default_factory=dict)
+    """Slots that are being moved, each with the id of the node that is to have it."""
+    taken_in: Mapping[str, Collection[int]] = field(default_factory=dict)
+    """By id of a node of the part the slots of other parts that it was taking in when it was asked last."""
+    uncovered: tuple[UncoveredSlots, ...] = ()
+    unlisted: frozenset[int] = frozenset()
+    most_repeated: int = 0
+    repeats_possible: bool = False
+
+    @classmethod
+    def of(cls, scan: Scan, keys: int) -> ScanPart:
+        """Return how far a scan is that has not ended, of which so many keys were counted."""
+        return cls(replace(scan.progress, keys=keys), scan.cost, tuple(scan.nodes))
+
+    @classmethod
+    def ended(cls, scan: Scan, keys: int, slots: Collection[int]) -> ScanPart:
+        """Return all that a scan of these slots says that has ended."""
+        wanted = frozenset(slots)
+        return replace(
+            cls.of(scan, keys),
+            owners={slot: scan.owners[slot] for slot in slots},
+            moves={slot: target for slot, target in scan.moves.items() if slot in wanted},
+            taken_in=scan.taken_in,
+            uncovered=tuple(scan.uncovered),
+            unlisted=frozenset(scan.unlisted & wanted),
+            most_repeated=scan.most_repeated,
+            repeats_possible=scan.repeats_possible,
+        )
+
+    @classmethod
+    def lost(cls, before: ScanPart, nodes: Mapping[str, tuple[SafeText, Collection[int]]], why: SafeText) -> ScanPart:
+        """Return a part of which nothing was delivered in the end; `nodes` are by id their labels and slots.
+
+        Slots that no node serves have an empty one.
+        """
+        spent = {one.id: one.cost for one in before.nodes}
+        return cls(
+            Progress(ScanState.FAILED, 0.0, reason=why),
+            before.cost,
+            tuple(
+                NodeProgress(node_id, label, ScanState.FAILED, 0.0, 0, 0.0, spent.get(node_id, Cost()), failure=why)
+                for node_id, (label, _) in nodes.items()
+                if node_id
+            ),
+            uncovered=tuple(
+                UncoveredSlots(joined_ranges((slot, slot) for slot in slots), node_id or None, label, why)
+                for node_id, (label, slots) in nodes.items()
+                if slots
+            ),
+        )
+
+
+class PartedScan:
+    """A scan whose parts are told of as they go on; `begin` and `end` it once. It says of itself what `Scan` does."""
+
+    def __init__(self, control: RunControl, nodes: Sequence[int]) -> None:
+        """Expect as many parts as there are numbers, each of so many nodes."""
+        self.control = control
+        self.parts = [ScanPart() for _ in nodes]
+        self._weights = [*nodes]
+        self._loop = asyncio.get_running_loop()
+        self._began_at: float | None = None
+        self._took_s: float | None = None
+        self._doubted: list[UncoveredSlots] = []
+
+    def begin(self) -> None:
+        """Let the time count."""
+        self._began_at = self._loop.time()
+
+    def end(self) -> None:
+        """Say that all parts are over."""
+        self._took_s = self._elapsed_s
+
+    def doubt(self, node_id: str | None, label: SafeText, slots: Collection[int]) -> None:
+        """Learn that keys of slots that are covered were on another node, too: they were being moved."""
+        ranges = joined_ranges((slot, slot) for slot in slots)
+        self._doubted.append(UncoveredSlots(ranges, node_id, label, STILL_MOVING))
+
+    @property
+    def _elapsed_s(self) -> float:
+        if self._took_s is not None:
+            return self._took_s
+        return 0.0 if self._began_at is None else self._loop.time() - self._began_at
+
+    @property
+    def state(self) -> ScanState:
+        """The state of the scan."""
+        states = {part.progress.state for part in self.parts}
+        if self._took_s is not None:
+            if states == {ScanState.FAILED}:
+                return ScanState.FAILED
+            return ScanState.DONE if states == {ScanState.DONE} and not self._doubted else ScanState.STOPPED
+        if self._began_at is None:
+            return ScanState.READY
+        if self.control.is_held:
+            return ScanState.PAUSED
+        return ScanState.WAITING if ScanState.WAITING in states else ScanState.RUNNING
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is, now; the keys are those that were counted."""
+        state, found = self.state, [part.progress for part in self.parts]
+        known = [
+            one.fraction * weight for one, weight in zip(found, self._weights, strict=True) if one.fraction is not None
+        ]
+        fraction = sum(known) / sum(self._weights) if len(known) == len(found) else None
+        keys = sum(one.keys for one in found)
+        going = [one for one in found if one.state is ScanState.RUNNING]
+        left = [one.eta_s for one in going if one.eta_s is not None]
+        speed = sum(one.keys_per_s for one in going)
+        if state.is_over:
+            speed = keys / self._elapsed_s if self._elapsed_s > 0 else 0.0
+        return Progress(
+            state=state,
+            fraction=1.0 if state is ScanState.DONE else fraction,
+            keys=keys,
+            keys_per_s=speed if state is ScanState.RUNNING or state.is_over else 0.0,
+            eta_s=max(left) if left and state is ScanState.RUNNING else None,
+            reason=self._reason(state),
+            notes=tuple(dict.fromkeys(note for one in found for note in one.notes)),
+        )
+
+    def _reason(self, state: ScanState) -> SafeText | None:
+        if state is ScanState.WAITING:
+            return next((one.progress.reason for one in self.parts if one.progress.state is state), None)
+        if state not in {ScanState.STOPPED, ScanState.FAILED} or self.control.is_stopped:
+            return None
+        return reason_of(self.uncovered, NAMED)
+
+    @property
+    def cost(self) -> Cost:
+        """What it has cost, now."""
+        found = sum((part.cost for part in self.parts), Cost())
+        return replace(found, elapsed_s=self._elapsed_s)
+
+    @property
+    def nodes(self) -> list[NodeProgress]:
+        """How far each node is; of one that two parts have asked, that of the part that it is of, with both costs."""
+        found: dict[str | None, NodeProgress] = {}
+        for one in sorted((one for part in self.parts for one in part.nodes), key=lambda one: -one.keys):
+            known = found.setdefault(one.id, one)
+            if known is not one:
+                found[one.id] = replace(known, keys=known.keys + one.keys, cost=known.cost + one.cost)
+        return [*found.values()]
+
+    @property
+    def unlisted(self) -> set[int]:
+        """Where cursors go slot by slot: the slots of which not all keys are listed."""
+        return set[int]().union(*(part.unlisted for part in self.parts))
+
+    @property
+    def uncovered(self) -> list[UncoveredSlots]:
+        """The slots of which not every key was delivered for certain."""
+        return [one for part in self.parts for one in part.uncovered] + self._doubted
+
+    @property
+    def owners(self) -> Sequence[str | None]:
+        """By slot the id of the node that serves it, None where none has said so; empty before a part has ended."""
+        found: dict[int, str | None] = {}
+        for part in self.parts:
+            found |= part.owners
+        return [found.get(slot) for slot in range(SLOTS)] if found else ()
+
+    @property
+    def moves(self) -> Mapping[int, str]:
+        """Slots that are being moved, each with the id of the node that is to have it."""
+        return {slot: target for part in self.parts for slot, target in part.moves.items()}
+
+    @property
+    def taken_in(self) -> Mapping[str, set[int]]:
+        """By node the covered slots of others that it was taking in when it was asked last, and nobody handed over."""
+        owners, moves = self.owners, self.moves
+        left = {slot for one in self.uncovered for first, last in one.slots for slot in range(first, last + 1)}
+        found: dict[str, set[int]] = {}
+        for node_id, slots in (pair for part in self.parts for pair in part.taken_in.items()):
+            mine = {slot for slot in slots if slot not in left and slot not in moves and owners[slot] != node_id}
+            if mine:
+                found.setdefault(node_id, set()).update(mine)
+        return found
+
+    @property
+    def most_repeated(self) -> int:
+        """So many keys at most were delivered twice, since their slots moved."""
+        return sum(part.most_repeated for part in self.parts)
+
+    @property
+    def repeats_possible(self) -> bool:
+        """Whether a key may have been delivered twice."""
+        return any(part.repeats_possible for part in self.parts)
+
+    @property
+    def notes(self) -> tuple[SafeText, ...]:
+        """What a reader of the numbers has to know, in sentences."""
+        notes = [SafeText(note.value) for note in self.progress.notes]
+        return (*notes, repeats_note(self.most_repeated)) if self.most_repeated else tuple(notes)
