@@ -1,13 +1,12 @@
-"""The patterns of the names that a store holds, as a report in which nothing is known of keys but their names.
+"""The patterns of the names in a store, as a report without any other facts about keys.
 
-The store keeps names packed and knows nothing of patterns. So its names are walked over once, a few hundred at a time,
-and their patterns are found as those of an analysis are, many thousands at once, in another thread: what names alone
-and what a whole analysis say of a keyspace has the same form, and the same patterns.
+The store keeps names packed, without patterns. So its names are walked over once, a few hundred at a time, and their
+patterns are found in another thread, many thousands at once, by the code of an analysis: reports on names alone and of
+a whole analysis have the same form and the same patterns.
 
-The names are walked over when somebody wants to see their patterns, not counted as a scan brings them: that would cost
-every scan time for what few look at, and it could not follow a filter or names that are removed. While a scan goes on,
-`is_due` says when the names have become so many more that it is worth walking over them again; as they have to grow by
-half, all walks together cost three times the last one.
+The walk starts when the patterns are to be shown. Counting names as a scan brings them would slow down every scan for a
+rare use, and could not follow a filter or removed names. During a scan `is_due` tells when the number of names has
+grown enough to walk over them again: by half, so all walks together cost three times the last one.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 
 AT_ONCE: Final = 50_000
-"""Names whose patterns are found at once, about."""
+"""The approximate number of names whose patterns are found at once."""
 
 GROWTH: Final = 1.5
-"""During a scan the names are walked over again when they have become more by this factor."""
+"""The growth of the number of names during a scan at which they are walked over again."""
 
 
 class NamePatterns:
@@ -38,9 +37,9 @@ class NamePatterns:
         match: bytes | None = None,
         key_type: bytes | None = None,
     ) -> None:
-        """`is_complete` says that the store has all keys, or all of those that match and are of this type."""
+        """`is_complete` is whether the store has all keys, or all those that match and are of this type."""
         self.read = 0
-        """Names read so far."""
+        """The number of names read so far."""
         self.is_complete = is_complete
         self._store = store
         self._root, self._of = store.root, store.keys
@@ -49,23 +48,23 @@ class NamePatterns:
 
     @property
     def fraction(self) -> float:
-        """How much has been read, 0 … 1."""
+        """The share of names read, 0 … 1."""
         return min(1.0, self.read / max(1, self._of))
 
     def is_due(self, store: NamespaceStore, *, is_complete: bool) -> bool:
-        """Return whether the names are to be walked over again: others, all at last, or many more."""
+        """Return whether to walk over the names again: for another store, a scan that has ended, or many more names."""
         if store is not self._store or store.root is not self._root or is_complete is not self.is_complete:
             return True
         return store.keys != self._of if is_complete else store.keys > self._of * GROWTH
 
     def is_of(self, store: NamespaceStore) -> bool:
-        """Return whether these are patterns of the names of this store, which was not emptied since."""
+        """Return whether these are the patterns of this store, and it has not been emptied since."""
         return store is self._store and store.root is self._root
 
     def work(self) -> Steps[Report]:
-        """Return the report; exact where every key of a complete store was read.
+        """Return the report; exact if every key of a complete store was read.
 
-        What finds the patterns must have been imported (`table_import`).
+        The modules that find patterns must have been imported (`table_import`).
         """
         from rtui.table.aggregates import NameTree  # noqa: PLC0415 - imports Polars
 
