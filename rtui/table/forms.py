@@ -49,11 +49,16 @@ class _Asked(NamedTuple):
     numbers: Places
     """Of their labels, as far as these are known."""
     shapes: Hashes
+    known: dict[bytes, Form]
+    """The forms that were asked for already."""
 
     def forms(self, some: Places, identifiers: Identifiers) -> Iterator[tuple[bytes, Form]]:
         """Yield some segments with their forms."""
         for text in self.segments.texts(self.places[some]):
-            yield text, identifiers.form(text)
+            form = self.known.get(text)
+            if form is None:
+                form = self.known[text] = identifiers.form(text)
+            yield text, form
 
 
 class Forms:
@@ -88,7 +93,7 @@ class Forms:
         if max(len(self.labels), len(self._of_shapes), len(self._loose)) > MOST_REMEMBERED:
             self._forget()
         numbers, shapes = np.empty(len(places), np.int64), np.empty(len(places), np.uint64)
-        asked = _Asked(segments, places, groups, numbers, shapes)
+        asked = _Asked(segments, places, groups, numbers, shapes, {})
         for some in _blocks(segments, places):
             words = Words(segments, places[some])
             numbers[some], shapes[some] = self._of_whole[words.labels()], words.shapes()

@@ -12,9 +12,6 @@ from rtui.table.segments import mixed
 _PARENT: Final = np.uint64(0x9E3779B97F4A7C15)
 _SLOTS_OF_A_NODE: Final = 4
 
-MOST_ADDED: Final = 256
-"""More nodes than this are not added one by one."""
-
 
 class NodeIndex:
     """A hash table with open addressing: a node stands where its hash says, or in the next free slot."""
@@ -56,22 +53,26 @@ class NodeIndex:
         return found
 
     def add(self, hashes: NDArray[np.uint64], nodes: NDArray[np.int32] | int) -> None:
-        """Hold more nodes, which are not held."""
+        """Hold more nodes, which are not held; each hash is there once."""
         nodes = np.broadcast_to(np.int32(nodes), hashes.shape)
-        is_many = 2 * (self._count + len(nodes)) > len(self._hashes) or len(nodes) > MOST_ADDED
-        for at, (one, node) in enumerate(zip(hashes.tolist(), nodes.tolist(), strict=True)):
-            slot = one >> int(self._bits)
-            while not is_many and self._hashes[slot]:
-                slot += 1
-            if is_many or slot == len(self._hashes) - 1:  # the last one stays free: there every search ends
+        slots, left = (hashes >> self._bits).astype(np.int64), np.arange(len(hashes))
+        is_many = 2 * (self._count + len(hashes)) > len(self._hashes)
+        while len(left):
+            # The last slot stays free: there every search ends.
+            if is_many or slots[left].max() >= len(self._hashes) - 1:
                 is_held = self._hashes != 0
                 self.rebuild(
-                    np.concatenate((self._hashes[is_held], hashes[at:])),
-                    np.concatenate((self._nodes[is_held], nodes[at:])),
+                    np.concatenate((self._hashes[is_held], hashes[left])),
+                    np.concatenate((self._nodes[is_held], nodes[left])),
                 )
                 return
-            self._hashes[slot], self._nodes[slot] = one, node
-            self._count += 1
+            free = left[self._hashes[slots[left]] == 0]
+            self._hashes[slots[free]] = hashes[free]  # of those that want the same slot, one has it then
+            is_held = self._hashes[slots[left]] == hashes[left]
+            held, left = left[is_held], left[~is_held]
+            self._nodes[slots[held]] = nodes[held]
+            self._count += len(held)
+            slots[left] += 1
 
 
 def below(parents: NDArray[np.int32], names: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -70,6 +70,8 @@ def is_generic(name: Name) -> bool:
     return kind is _OTHER or text in ANY_NAMES or text in PLACEHOLDERS
 
 
+_NONE_LOST: Final = False, False
+
 T = TypeVar("T")
 
 
@@ -90,7 +92,7 @@ class PatternNodes:
         self.levels = [0]
         self.numbered: list[bytes | None] = [None]
         """By node: the pattern that a name becomes where many differ in their numbers only."""
-        self.has_lost = [[False, False]]
+        self.has_lost = [_NONE_LOST]
         """By node: whether keys, namespaces below it have been merged since there were too many."""
         self._counts: Ints = np.zeros((2, 64), np.int64)
         self._distinct = DistinctNames()
@@ -100,8 +102,8 @@ class PatternNodes:
         """The share of all keys or bytes that all nodes had at least that were kept when others went to the rest."""
         self._into = [ROOT]
         """By node: itself, or the node that it was merged into."""
-        self._merged = self._moved = 0
-        """How many nodes were merged, by now and when their names were moved to where they are."""
+        self._merged = self._moved = self._added_up = 0
+        """How many nodes were merged, by now and when their names and their counts were moved to where they are."""
         self._children: list[dict[Name, int] | None] = [None]
         self._alike: defaultdict[tuple[int, bytes, bytes], dict[int, None]] = defaultdict(dict)
         """The names below a node that differ in their numbers only, by their pattern and separator."""
@@ -145,6 +147,12 @@ class PatternNodes:
     def _column(self, which: int) -> Ints:
         if (size := self._counts.shape[1]) < len(self.parents):
             self._counts = np.pad(self._counts, ((0, 0), (0, max(size, len(self.parents) - size))))
+        if self._added_up != self._merged:
+            own, self._added_up = self.own(), self._merged
+            gone = np.flatnonzero(own != np.arange(len(own)))
+            for column in self._counts:
+                np.add.at(column, own[gone], column[gone])
+                column[gone] = 0
         return self._counts[which, : len(self.parents)]
 
     def name(self, node: int) -> Name:
@@ -157,10 +165,13 @@ class PatternNodes:
 
     def live(self) -> list[int]:
         """Return all nodes that were not merged, parents first."""
-        found = [ROOT]
-        for node in found:  # grows while it is walked
-            found += self.children(node).values()
+        found: list[int] = self._live().tolist()
         return found
+
+    def _live(self) -> NDArray[np.int64]:
+        own, _, levels = self._places()
+        live = np.flatnonzero(own == np.arange(len(own)))
+        return live[np.argsort(levels[live], kind="stable")]
 
     def own(self) -> NDArray[np.int32]:
         """Return the node that is in the place of each by now."""
@@ -181,8 +192,7 @@ class PatternNodes:
         own, parents, levels = self._places()
         summed = np.zeros(len(self), np.int64)
         np.add.at(summed, own, values)
-        live = np.flatnonzero(own == np.arange(len(own)))
-        live = live[np.argsort(levels[live], kind="stable")]
+        live = self._live()
         firsts = np.searchsorted(levels[live], np.arange(1, int(levels.max()) + 2))
         for first, end in zip(firsts[-2::-1], firsts[:0:-1], strict=True):  # the deepest level first
             np.add.at(summed, parents[live[first:end]], summed[live[first:end]])
@@ -191,12 +201,14 @@ class PatternNodes:
     def make(self, parent: int, name: Name, numbered: bytes | None = None) -> int:
         """Add a node below another one, which has none of this name."""
         made = len(self.parents)
+        segment, separator, kind = name
         self.parents.append(parent)
-        for column, value in zip((self.segments, self.separators, self.kinds), name, strict=True):
-            column.append(value)  # type: ignore[attr-defined]
+        self.segments.append(segment)
+        self.separators.append(separator)
+        self.kinds.append(kind)
         self.levels.append(self.levels[parent] + 1)
         self.numbered.append(numbered)
-        self.has_lost.append([False, False])
+        self.has_lost.append(_NONE_LOST)
         self._into.append(made)
         self._children.append(None)
         self._hang(parent, made, name)
@@ -204,10 +216,18 @@ class PatternNodes:
 
     def child(self, parent: int, name: Name, numbered: bytes | None = None) -> int:
         """Return the node below another one for a segment or pattern, a new one if need be."""
-        found = self.children(parent).get(name)
-        if found is None and numbered is not None:
-            found = self.children(parent).get((numbered, name[1], _PATTERN))
+        found = self._found(parent, name, numbered)
         return self.make(parent, name, numbered) if found is None else found
+
+    def _found(self, parent: int, name: Name, numbered: bytes | None) -> int | None:
+        """Return the node below another one for a segment or pattern, None where there is none."""
+        children = self._children[parent]
+        if children is None:
+            return None
+        found = children.get(name)
+        if found is None and numbered is not None:
+            found = children.get((numbered, name[1], _PATTERN))
+        return found
 
     def count(self, nodes: NDArray[np.int32], sizes: NDArray[np.float64] | None) -> None:
         """Count keys that end at these nodes, and their memory, which is a whole number or NaN."""
@@ -223,7 +243,9 @@ class PatternNodes:
             self.most_names = max(MOST_CHILDREN, self.most_names // 2)
             self.most_numbered = max(MOST_CHILDREN, self.most_numbered // 2)
             fewest = min(self.most_names, self.most_numbered)
-            self._crowded.update({node: None for node in self.live() if len(self.children(node)) > fewest})
+            self._crowded.update(
+                {node: None for node, below in enumerate(self._children) if below and len(below) > fewest}
+            )
             self._merge_crowds()
         if self.size > self.most:
             self._trim(3 * self.most // 4)
@@ -231,7 +253,8 @@ class PatternNodes:
 
     def _trim(self, budget: int) -> None:
         """Keep so many of the heaviest nodes, and merge all others into those for the rest of their parents."""
-        live = np.array([node for node in self.live() if self.kinds[node] is not _OTHER])
+        live = self._live()
+        live = live[np.array([self.kinds[node] is not _OTHER for node in live.tolist()])]
         if len(live) <= budget:
             return
         keys, sizes = self.totals(self.keys), self.totals(self.memory)
@@ -239,13 +262,13 @@ class PatternNodes:
         is_key = np.array([not self.separators[node] for node in live.tolist()]) & (live != ROOT)
         order = np.lexsort((self._path_hashes()[live], self._places()[2][live], is_key, -weights))
         self.lightest = max(LIGHTEST, float(weights[order[budget - 1]]))
-        kept = set(live[order[:budget]].tolist())
-        for parent in self.live():
-            if parent not in kept:
-                continue
-            for name, child in list(self.children(parent).items()):
-                if child not in kept and self.kinds[child] is not _OTHER and (name[0] or name[1]):
-                    self.replace(parent, name, (REST, b"", _OTHER))
+        is_kept = np.zeros(len(self), bool)
+        is_kept[live[order[:budget]]] = True
+        light = live[~is_kept[live] & is_kept[self._places()[1][live]]]
+        for node in light.tolist():
+            name = self.name(node)
+            if name[0] or name[1]:
+                self.replace(self.parents[node], name, (REST, b"", _OTHER))
 
     def replace(self, parent: int, name: Name, target: Name, numbered: bytes | None = None) -> None:
         """Merge the child of this name into the one of another name, which is made if need be."""
@@ -262,28 +285,30 @@ class PatternNodes:
         """Count all that is at and below a node, which has been taken out of the tree, in another one."""
         self._into[node] = target
         self._merged += 1
-        for column in (self.keys, self.memory):
-            column[target] += column[node]
-            column[node] = 0
         if (paid := self.paid.pop(node, None)) is not None:
             self._pay(target, *paid)
         self._crowded.pop(node, None)
-        self.has_lost[target] = [a or b for a, b in zip(self.has_lost[target], self.has_lost[node], strict=True)]
-        if self.kinds[target] is _PATTERN and self.kinds[node] is _LITERAL:
+        self._lose(target, self.has_lost[node])
+        kind = self.kinds[target]
+        if kind is _PATTERN and self.kinds[node] is _LITERAL:
             self._lost_names.append((target, self.segments[node]))
-        below, self._children[node] = self.children(node), None
-        for name, child in below.items():
+        below, self._children[node] = self._children[node], None
+        for name, child in below.items() if below else ():
             self._unlist(node, child)
-            if self.kinds[target] is _OTHER:
+            if kind is _OTHER:
                 self.merge_into(target, child)
             else:
                 self._adopt(target, name, child)
 
+    def _lose(self, node: int, lost: tuple[bool, bool]) -> None:
+        """Note that keys or namespaces below a node have been merged."""
+        if lost != _NONE_LOST:
+            before = self.has_lost[node]
+            self.has_lost[node] = before[0] or lost[0], before[1] or lost[1]
+
     def _adopt(self, parent: int, name: Name, child: int) -> None:
         numbered = self.numbered[child]
-        found = self.children(parent).get(name)
-        if found is None and numbered is not None:
-            found = self.children(parent).get((numbered, name[1], _PATTERN))
+        found = self._found(parent, name, numbered)
         if found is None:
             self.parents[child] = parent
             self._hang(parent, child, name)
@@ -382,7 +407,7 @@ class PatternNodes:
         """
         paying = self.most_names // 2
         cut = np.partition(left, -paying, axis=0)[-paying]
-        self.has_lost[parent][is_space] = True
+        self._lose(parent, (not is_space, is_space))
         for node, (keys, sizes) in zip(held, np.clip(left, 0, cut).tolist(), strict=False):
             self._pay(node, keys, sizes)
         is_heavy: NDArray[np.bool_] = (left > cut).any(axis=1)
@@ -390,7 +415,9 @@ class PatternNodes:
 
     def _path_hashes(self) -> Hashes:
         """Return by node a hash of its path, the same in any process."""
-        found = text_hashes(self.segments) + mixed(text_hashes(self.separators))
+        of_separators = dict(zip(some := [*set(self.separators)], mixed(text_hashes(some)).tolist(), strict=True))
+        found = text_hashes(self.segments)
+        found += np.array([of_separators[separator] for separator in self.separators], np.uint64)
         _, parents, levels = self._places()
         order = np.argsort(levels, kind="stable")
         ends = np.searchsorted(levels[order], np.arange(1, int(levels.max()) + 2))
@@ -414,7 +441,7 @@ class PatternNodes:
         new = np.zeros(len(self), np.int32)
         new[live] = np.arange(len(live), dtype=np.int32)
         renumbered = new[own]
-        self._counts = self._counts[:, live]
+        self._counts = np.stack((self.keys, self.memory))[:, live]
         self._distinct.move(renumbered)
         self.parents = [int(new[self.parents[node]]) for node in live]
         self.segments, self.separators, self.kinds, self.levels, self.numbered, self.has_lost = (
@@ -428,7 +455,7 @@ class PatternNodes:
         below = [self._children[node] for node in live]
         self._children = [some and {name: int(new[child]) for name, child in some.items()} for some in below]
         self.paid = {int(new[node]): paid for node, paid in self.paid.items()}
-        self._into, self._merged, self._moved = list(range(len(live))), 0, 0
+        self._into, self._merged, self._moved, self._added_up = list(range(len(live))), 0, 0, 0
         self._placed_at = 0, 0
         self._alike.clear()
         for node, numbered in enumerate(self.numbered):
@@ -447,7 +474,7 @@ class PatternNodes:
                 if self.kinds[target] is _PATTERN and name[2] is _LITERAL:
                     self._lost_names.append((target, name[0]))
             found[node] = target
-            self.has_lost[target] = [a or b for a, b in zip(self.has_lost[target], other.has_lost[node], strict=True)]
+            self._lose(target, other.has_lost[node])
             if (paid := other.paid.get(node)) is not None:
                 self._pay(target, *paid)
         found = found[other.own()]

@@ -71,6 +71,8 @@ class Patterns(PatternNodes):
         self._of_kinds[list(_OF_KIND)] = pattern_hashes(list(_OF_KIND.values()))
         self._placed = 1, 0.0
         """Rows and bytes that are being placed."""
+        self._before: Ints | None = None
+        """The keys and bytes at and below each node that there was before, once they were wanted."""
         self._index = NodeIndex()
         self._indexed = -1
         """How many nodes were merged when the index was made: it is right as long as no more are."""
@@ -99,7 +101,7 @@ class Patterns(PatternNodes):
         if "memory_bytes" in table.columns:
             sizes = table["memory_bytes"].fill_null(0).cast(pl.Float64).to_numpy()
         nodes = np.zeros(table.height, np.int32)
-        self._placed = table.height, float(sizes.sum())
+        self._placed, self._before = (table.height, float(sizes.sum())), None
         self._reindex()
         rows = np.flatnonzero(segments.counts > 0)
         for level in range(self.depth):
@@ -214,10 +216,13 @@ class Patterns(PatternNodes):
 
     def _left(self, held: list[int], nodes: Nodes, sizes: NDArray[np.float64]) -> Ints:
         """Return the keys and bytes that some nodes have not paid yet, with those of rows that were not counted."""
-        keys = self.totals(self.keys) + np.bincount(nodes, minlength=len(self))
-        memory = self.totals(self.memory) + np.bincount(nodes, sizes, len(self)).astype(np.int64)
-        paid = np.array([self.paid.get(node, (0, 0)) for node in held], np.int64)
-        left: Ints = np.stack((keys[held], memory[held]), axis=1) - paid
+        if self._before is None:
+            self._before = np.stack((self.totals(self.keys), self.totals(self.memory)), axis=1)
+        left: Ints = -np.array([self.paid.get(node, (0, 0)) for node in held], np.int64)
+        counted = np.array(held) < len(self._before)
+        left[counted] += self._before[np.array(held)[counted]]
+        left[:, 0] += np.bincount(nodes, minlength=len(self))[held]
+        left[:, 1] += np.bincount(nodes, sizes, len(self)).astype(np.int64)[held]
         return left
 
     def _merged_names(self, segments: Segments, new: _New, some: Places, labels: Places) -> Nodes:
@@ -247,7 +252,7 @@ class Patterns(PatternNodes):
             segments, new.segments[some], groups, FEWEST_ASKED if self.lightest else self.most_names
         )
         for group in np.unique(groups[labels.numbers == IGNORED]).tolist():
-            self.has_lost[group // 2][group % 2] = True
+            self._lose(group // 2, (not group % 2, bool(group % 2)))
         made = np.full(len(some), -1, np.int32)
         wanted = below(parents, labels.hashes + self._of_separators[separators])
         has_label = labels.numbers > 0
@@ -285,8 +290,9 @@ class Patterns(PatternNodes):
         """Make the index anew where nodes were merged or have new numbers."""
         self._index_new()
         if self._indexed != self._merged:
-            live = np.array([node for node in self.live()[1:] if self.kinds[node] is not _OTHER], np.int32)
-            parents = np.array(self.parents, np.int32)[live]
+            live = self._live()[1:].astype(np.int32)
+            live = live[~self._is_rest[live]]
+            parents = self._places()[1][live].astype(np.int32)
             self._index.rebuild(below(parents, self._names[live]), live)
             self._indexed = self._merged
 

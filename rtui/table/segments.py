@@ -474,9 +474,11 @@ def name_hashes(names: Sequence[bytes]) -> NDArray[np.uint32]:
 
 
 def _in_a_row(texts: Sequence[bytes]) -> tuple[Bytes, Places, Places]:
-    short = [text[:LONGEST_NAME] for text in texts]
-    ends = np.cumsum(np.array([len(text) for text in short], np.int64))
-    return np.frombuffer(b"".join(short), np.uint8), np.append(0, ends[:-1]), ends
+    sizes = np.fromiter(map(len, texts), np.int64, len(texts))
+    if sizes.max(initial=0) > LONGEST_NAME:
+        return _in_a_row([text[:LONGEST_NAME] for text in texts])
+    ends = np.cumsum(sizes)
+    return np.frombuffer(b"".join(texts), np.uint8), ends - sizes, ends
 
 
 def distinct_hashes(of_names: Hashes, is_coded: NDArray[np.bool_]) -> NDArray[np.uint32]:
