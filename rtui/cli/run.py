@@ -23,7 +23,7 @@ from rtui.registry.registry import Registry
 from rtui.registry.rules import Severity
 from rtui.server.analysis.references import ReferenceCheck, ReferenceOptions
 from rtui.server.analysis.run import AnalysisRun, analysis_bill
-from rtui.server.analysis.table_import import import_ahead
+from rtui.server.analysis.table_import import import_ahead, use_one_heap
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
@@ -114,6 +114,7 @@ async def connected(
 
 def analyse(target: Target, options: AnalysisOptions, *, log: CommandLog | None = None) -> Result:
     """Connect, analyse and disconnect; commands are kept in `log`. Raises as `connected`."""
+    use_one_heap()
     return asyncio.run(run_analysis(target, options, log=log))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import warnings
@@ -23,7 +24,19 @@ MODULES: Final = (
 SWITCH_S: Final = 0.0005
 """So long a thread may hold the interpreter while another one waits for it, such as to have the engine go on."""
 
+_M_ARENA_MAX: Final = -8
+"""Of `mallopt` in the GNU C library."""
+
 NOT_THIS_PROCESSOR: Final = "This processor has no AVX2: to count keys here, install polars[rtcompat]."
+
+
+def use_one_heap() -> None:
+    """Have all threads allocate from one heap, as long as no other thread did: each keeps what it freed in its own one.
+
+    That is so in the GNU C library.
+    """
+    if sys.platform == "linux" and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
+        mallopt(_M_ARENA_MAX, 1)
 
 
 def import_counting() -> None:
