@@ -71,6 +71,7 @@ def _has_places() -> bool:
 @opt.record_option
 @opt.appearance_options
 @opt.demo_options("Browse sample keyspaces on an embedded server.")
+@click.help_option("--help")
 def command(connection: ConnectionOptions, **given: Any) -> None:
     """Browse a Redis or Valkey keyspace as a tree, read-only.
 

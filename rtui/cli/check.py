@@ -139,6 +139,7 @@ Exit codes
 )
 @opt.log_option
 @opt.demo_options("Check sample keyspaces on an embedded server.")
+@click.help_option("--help")
 def command(
     connection: ConnectionOptions,
     *,

@@ -101,6 +101,7 @@ def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, .
     help="Namespaces and findings listed of each kind of change (20; all in JSON).",
 )
 @registry_options
+@click.help_option("--help")
 def command(
     before: str,
     after: str,

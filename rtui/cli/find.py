@@ -105,6 +105,7 @@ Formats
 @opt.budget_option
 @opt.log_option
 @opt.demo_options("Search sample keyspaces on an embedded server.")
+@click.help_option("--help")
 def command(
     connection: ConnectionOptions,
     form: str | None,

@@ -137,6 +137,7 @@ def _fail_on(
 @registry_options
 @click.option("--mask", "is_masked", is_flag=True, help="Leave ids and addresses of clients out.")
 @log_option
+@click.help_option("--help")
 def command(
     connection: ConnectionOptions,
     *,

@@ -33,6 +33,7 @@ are those that rtui check lists without a registry.
 @format_option(("text", "json"), "As what (text).")
 @click.option("--open", "number", type=WholeNumber(1), metavar="N", help="Show the report of this number.")
 @appearance_options
+@click.help_option("--help")
 def command(
     connection: ConnectionOptions, form: str | None, number: int | None, ascii_only: bool, theme: str | None
 ) -> None:

@@ -20,6 +20,7 @@ from rtui.server.wire.target import Target
 @click.option("--report", "report_name", metavar="REPORT", help="Of the keys, for samples; as for rtui health.")
 @opt.registry_options
 @opt.appearance_options
+@click.help_option("--help")
 def command(
     file: str, since: str | None, report_name: str | None, ascii_only: bool, theme: str | None, **asked: Any
 ) -> None:

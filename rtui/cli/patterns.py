@@ -63,6 +63,7 @@ Exit codes
 @opt.workers_option
 @opt.log_option
 @opt.demo_options("Those of sample keyspaces on an embedded server.")
+@click.help_option("--help")
 def command(
     connection: ConnectionOptions,
     form: str | None,

@@ -25,6 +25,7 @@ from rtui.cli.output import OutputError
     help="Write what stood on the screen to a file, .svg or .txt, and play nothing; - is text on standard output.",
 )
 @click.option("--at", "at_s", type=Number(0), metavar="SECONDS", help="When; the end of the session.")
+@click.help_option("--help")
 def command(file: Path, speed: float, step: bool, picture: Path | None, at_s: float | None) -> None:
     """Play a session that `rtui --record FILE` has recorded; no server is asked.
 

@@ -88,6 +88,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @opt.keep_option
 @opt.log_option
 @opt.demo_options("Report on sample keyspaces on an embedded server.")
+@click.help_option("--help")
 def command(
     connection: ConnectionOptions,
     form: str | None,

@@ -33,6 +33,7 @@ class UnwritableSettingsError(RtuiError):
 @click.argument("value", required=False)
 @click.option("--reset", is_flag=True, help="Forget NAME, or everything but keys and queries.")
 @click.option("--path", is_flag=True, help="Print where the file is.")
+@click.help_option("--help")
 def command(name: str | None, value: str | None, *, reset: bool, path: bool) -> None:
     """Print the settings, or one of them; with VALUE, set it.
 

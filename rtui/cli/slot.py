@@ -43,6 +43,7 @@ class Owner:
 @separator_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, in ASCII.")
 @click.option("--quoted", "escaped", is_flag=True, help=r"Resolve \xNN, \n, \" and the like in every KEY.")
+@click.help_option("--help")
 def command(
     keys: tuple[str, ...],
     connection: ConnectionOptions,

@@ -19,7 +19,7 @@ import rtui.cli
 from rtui.cli import main as command_line
 from rtui.cli.main import run
 from rtui.server.engine import EXTENSIONS, NOT_BUILT, OUTDATED, why_not
-from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, TargetError
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, ExitCode, FailureKind, TargetError
 from tests.servers import Server
 
 HEAVY = (
@@ -294,3 +294,11 @@ def test_without_an_engine_only_what_scans_is_missing(args: list[str], code: int
     assert done.returncode == code
     assert said in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("line", ["check", "diff a", "find", "report", "health", "replay", "slot", "settings"])
+def test_a_usage_error_is_the_usage_and_what_is_wrong(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*line.split(), "--no-such-option"]) == ExitCode.USAGE
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("Usage: rtui")
+    assert [one.partition(":")[0] for one in said if "Error" in one or "Try" in one] == ["Error"]
