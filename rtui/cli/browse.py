@@ -10,8 +10,7 @@ from typing import Any, Final
 import click
 
 from rtui.cli import options as opt
-from rtui.cli.arguments import WholeNumber
-from rtui.cli.connection import HELP, ConnectionOptions, connection_options
+from rtui.cli.connection import HELP, ConnectionOptions, WholeNumber, connection_options
 from rtui.server.options import DEFAULT_MEMORY_BUDGET_BYTES, KEPT_ROWS, MOST_KEPT_ROWS, BrowseOptions
 from rtui.server.wire.target import Target
 

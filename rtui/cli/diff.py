@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rtui.cli.arguments import WholeNumber
+from rtui.cli.connection import WholeNumber
 from rtui.cli.options import format_option, output_option, registry_choice, registry_options
 from rtui.cli.output import STANDARD_STREAM, Output, failures_in
 from rtui.server.wire.errors import ExitCode

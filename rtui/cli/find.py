@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rtui.cli import options as opt
-from rtui.cli.arguments import WholeNumber, in_shell, is_term
-from rtui.cli.connection import ConnectionOptions, connection_options
+from rtui.cli.connection import ConnectionOptions, WholeNumber, connection_options, in_shell, is_term
 from rtui.cli.output import Output, failures_in
 from rtui.keyspace.text.display import SafeText
 from rtui.server.user.ending_signals import exit_status

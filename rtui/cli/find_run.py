@@ -26,7 +26,7 @@ from rtui.analysis.query.plan import LARGE
 from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import CoverageKind, KeyRecord
-from rtui.cli.arguments import in_shell
+from rtui.cli.connection import in_shell
 from rtui.cli.output import writes_unicode
 from rtui.cli.run import ConnectionWatch, Interrupts, ProgressBar, connected, running
 from rtui.keyspace.text.display import Display, SafeText, display, quoted

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rtui.cli.arguments import Number
-from rtui.cli.connection import ConnectionOptions, connection_options
+from rtui.cli.connection import ConnectionOptions, Number, connection_options
 from rtui.cli.options import format_option, log_option, registry_choice, registry_options
 from rtui.cli.output import Output, failures_in
 from rtui.registry.rules import Severity

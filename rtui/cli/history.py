@@ -9,8 +9,7 @@ from typing import Final
 
 import click
 
-from rtui.cli.arguments import WholeNumber
-from rtui.cli.connection import ConnectionOptions, connection_options
+from rtui.cli.connection import ConnectionOptions, WholeNumber, connection_options
 from rtui.cli.options import appearance_options, format_option, require_terminal
 from rtui.keyspace.text.display import display_text
 from rtui.server.options import BrowseOptions

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import click
 
 from rtui.analysis.columns import SAMPLED_COLUMNS, SMALL_KEYSPACE, Columns, ColumnsError, parse_columns
-from rtui.cli.arguments import Number, WholeNumber
-from rtui.cli.connection import Decorator, grouped
+from rtui.cli.connection import Decorator, Number, WholeNumber, grouped
 from rtui.keyspace.text.glob import PatternError, check_pattern
 from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay, PaceName
 from rtui.server.user.registries import RegistryChoice

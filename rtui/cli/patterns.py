@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rtui.cli import options as opt
-from rtui.cli.arguments import WholeNumber
-from rtui.cli.connection import ConnectionOptions, connection_options
+from rtui.cli.connection import ConnectionOptions, WholeNumber, connection_options
 from rtui.cli.output import Output, failures_in
 from rtui.server.user.ending_signals import EndedBySignal, exit_status
 from rtui.server.wire.errors import RtuiError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from rtui.cli.arguments import Number
+from rtui.cli.connection import Number
 from rtui.cli.options import require_terminal
 from rtui.cli.output import OutputError
 

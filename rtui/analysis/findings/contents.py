@@ -16,8 +16,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from rtui.analysis.findings import encodings, expiring, keys, names
-from rtui.analysis.findings.finding import Basis, Finder, Finding, Found, Unjudged, cost, judge, levels_of
-from rtui.analysis.findings.places import purpose_text
+from rtui.analysis.findings.finding import Basis, Finder, Finding, Found, Unjudged, cost, judge, levels_of, purpose_text
 from rtui.analysis.humanize import counted
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.members import TEXT_LIMIT, ReferenceChecks

@@ -34,9 +34,8 @@ from typing import Final, NamedTuple
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate, as_estimate, count_among
-from rtui.analysis.findings.finding import Amount, Basis, Finding, of_namespace
+from rtui.analysis.findings.finding import Amount, Basis, Finding, below, is_one_pattern, of_namespace
 from rtui.analysis.findings.keys import total
-from rtui.analysis.findings.places import below, is_one_pattern
 from rtui.analysis.query.behind import Behind, label
 from rtui.analysis.query.query import one_of, query_of
 from rtui.analysis.report.document import EncodingReport, Node, NodeKind, Report, ServerReport, Stats, TypeReport

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.findings.finding import Amount, Basis, Finding, amount, of_namespace
-from rtui.analysis.findings.places import example_keys, glob_of, is_one_pattern, least, most, scan_line, such_as
+from rtui.analysis.findings.finding import (
+    MOST_NODES,
+    Amount,
+    Basis,
+    Finding,
+    amount,
+    example_keys,
+    glob_of,
+    is_one_pattern,
+    least,
+    most,
+    of_namespace,
+    scan_line,
+)
 from rtui.analysis.query.behind import cliff_keys, expiring, label, without_ttl
 from rtui.analysis.report.document import Node, NodeKind
 from rtui.analysis.report.members import TTL_EDGES_S, Cliff
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.table import find
-from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.display import SafeText, display
 from rtui.registry.rules import RuleLevels, Severity
 
 CLIFF: Final = "expiry-cliff"
@@ -24,6 +37,21 @@ LOCK_WITHOUT_TTL: Final = "lock-without-ttl"
 LOCK_LONG: Final = "lock-long"
 
 _WORD: Final = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+")
+
+_NAMED: Final = 3
+"""Keys named in the evidence of a finding."""
+
+_NAME_LIMIT: Final = 120
+
+
+def such_as(path: Sequence[Node], is_one: Callable[[Node], bool]) -> Iterator[SafeText]:
+    """Yield a line that names keys of a namespace, of parts of which all keys are meant (`is_one`), else of any."""
+    parts = islice(path[-1].walk(tuple(path[:-1])), MOST_NODES)
+    meant = [key for part in parts if len(part) > 1 and is_one(part[-1]) for key in example_keys(part)]
+    keys = list(dict.fromkeys(meant or example_keys(path)))[:_NAMED]
+    if keys:
+        names = ", ".join(display(key, limit=_NAME_LIMIT) or "(empty name)" for key in keys)
+        yield SafeText(f"{'such as' if meant else 'among keys such as'} {names}")
 
 
 def cliffs(basis: Basis) -> Iterator[Finding]:

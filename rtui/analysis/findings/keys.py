@@ -8,8 +8,7 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.findings.expiring import is_lock, lock_words
-from rtui.analysis.findings.finding import Amount, Basis, Finding, of_namespace
-from rtui.analysis.findings.places import key_line, least, scan_line
+from rtui.analysis.findings.finding import Amount, Basis, Finding, key_line, least, of_namespace, scan_line
 from rtui.analysis.query.behind import DRIFT_NOTE, Behind, above, behind_key, label
 from rtui.analysis.query.query import one_of, query_of
 from rtui.analysis.report import presets

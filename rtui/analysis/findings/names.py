@@ -12,9 +12,22 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate, as_estimate
-from rtui.analysis.findings.finding import Amount, Basis, Finding, amount, of_namespace
+from rtui.analysis.findings.finding import (
+    FOLDED,
+    Amount,
+    Basis,
+    Finding,
+    amount,
+    below,
+    example_keys,
+    glob_of,
+    least,
+    most,
+    of_namespace,
+    purpose_text,
+    scan_line,
+)
 from rtui.analysis.findings.keys import total
-from rtui.analysis.findings.places import FOLDED, below, example_keys, glob_of, least, most, purpose_text, scan_line
 from rtui.analysis.query.behind import Behind, label, step_of, tag_keys, without_ttl
 from rtui.analysis.query.patterns import pattern_text
 from rtui.analysis.query.query import Term, one_of, query_of

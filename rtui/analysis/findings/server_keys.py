@@ -8,9 +8,8 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.findings.expiring import is_lock, lock_words, locks
-from rtui.analysis.findings.finding import Amount, Finding, of_server, server_rule
+from rtui.analysis.findings.finding import Amount, Finding, glob_of, key_line, least, of_server, scan_line, server_rule
 from rtui.analysis.findings.keys import HOT as HOT_KEY
-from rtui.analysis.findings.places import glob_of, key_line, least, scan_line
 from rtui.analysis.findings.server_load import slow_groups
 from rtui.analysis.health.memory_panel import Eviction, eviction
 from rtui.analysis.health.slow_panel import BIG_SLOW, first_key, group_name

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.findings.finding import Finding, of_server, server_rule
-from rtui.analysis.findings.places import key_line
+from rtui.analysis.findings.finding import Finding, key_line, of_server, server_rule
 from rtui.analysis.health.durability_panels import LEAST_S
 from rtui.analysis.health.load_panels import (
     BANNED,

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.findings.contents import FINDERS, MOST_PLACES, findings
-from rtui.analysis.findings.finding import Amount, Finding, Unlisted
-from rtui.analysis.findings.places import glob_of, key_line, scan_line
+from rtui.analysis.findings.finding import Amount, Finding, Unlisted, glob_of, key_line, scan_line
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.report.document import (
     BigReport,
