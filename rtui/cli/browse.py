@@ -31,8 +31,8 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int:
 def _no_workers(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     """Refuse an option of commands that have no screen."""
     if value is not None:
-        why = "an analysis of the interface is made by one process, which leaves the others to the servers"
-        raise click.UsageError(f"--workers is for rtui report, check and patterns: {why}.", ctx)
+        why = "an analysis in the interface uses one process"
+        raise click.UsageError(f"--workers is for rtui report, check and patterns; {why}.", ctx)
 
 
 def _has_places() -> bool:

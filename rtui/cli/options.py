@@ -156,7 +156,7 @@ workers_option: Final = click.option(
     metavar="N",
     type=WholeNumber(1, 256),
     default=1,
-    help="Processes to spread the nodes of a cluster over; each takes a processor, which servers may need (1).",
+    help="Spread the nodes of a cluster over N processes; each may use a processor that servers here need (1).",
 )
 """Decorate a command: it gets `workers`; one server is inspected by this process alone."""
 

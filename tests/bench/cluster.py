@@ -82,7 +82,7 @@ Measure = Callable[[], float]
 
 
 def rows() -> Iterator[Row]:
-    """Five rows a server, then what a thousand nodes cost."""
+    """Six rows a server, then what a thousand nodes cost."""
     for version in SERVERS:
         yield from of_three(version)
     yield from of_many()
@@ -95,6 +95,7 @@ def of_three(version: str) -> Iterator[Row]:
         ports = [member.server.port for member in cluster.members]
         measures: dict[str, Measure] = {
             "report": lambda port=ports[0]: report(port),  # type: ignore[misc]
+            "report --workers 3": lambda port=ports[0]: report(port, "--workers", "3"),  # type: ignore[misc]
             "report of one server": lambda port=alone.port: report(port),  # type: ignore[misc]
             "redis-cli --memkeys": lambda ports=ports: sum(memkeys(port) for port in ports),  # type: ignore[misc]
             "scan": lambda port=ports[0]: scan.once("rtui", port, "full", KEYS),  # type: ignore[misc]
@@ -116,12 +117,14 @@ def beside(version: str, seconds: dict[str, list[float]]) -> Iterator[Row]:
     pairs = (
         ("`rtui report`", "report", "report of one server", SHARE),
         ("`rtui report`", "report", "redis-cli --memkeys", None),
+        ("`rtui report --workers 3`", "report --workers 3", "report", None),
         ("scan into the tree", "scan", "scan of one server", SHARE),
         ("scan into the tree", "scan", "scan_iter()", SCAN_TIMES),
         ("scan into the tree", "scan", "scan_iter(count=1000)", None),
     )
     names = {
         "redis-cli --memkeys": "redis-cli --memkeys on each node in turn",
+        "report": "`rtui report` in one process",
         "scan_iter()": "redis-py's RedisCluster.scan_iter()",
         "scan_iter(count=1000)": "redis-py's RedisCluster.scan_iter(count=1000)",
     }
@@ -133,10 +136,10 @@ def beside(version: str, seconds: dict[str, list[float]]) -> Iterator[Row]:
         yield Row(f"{what}, {of}", spread(seconds[ours]), peer, f"{times:.2f} ×", least, verdict)
 
 
-def report(port: int) -> float:
+def report(port: int, *options: str) -> float:
     """Seconds of one analysis of all keys, with the default columns."""
     command = [sys.executable, "-m", "rtui", "report", f"127.0.0.1:{port}", "--pace", "full", "--format", "json"]
-    return once(command).wall_s
+    return once([*command, *options]).wall_s
 
 
 def memkeys(port: int) -> float:

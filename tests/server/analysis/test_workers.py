@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -28,9 +29,15 @@ from rtui.cli.main import run
 from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.load import read_registry
-from rtui.server.analysis.workers import divided
+from rtui.server.analysis.key_pass import Part
+from rtui.server.analysis.workers import PROGRAM, ServerTurns, Work, Worker, divided, packed
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
+from rtui.server.scan.parted_scan import PartedScan
 from rtui.server.scan.progress import ScanState
+from rtui.server.scan.run_control import RunControl
+from rtui.server.wire.command_log import CommandLog
+from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target
 from tests.clusters import TestCluster, cluster_of
@@ -39,7 +46,7 @@ from tests.grammar import Grammar
 from tests.server.analysis.test_cluster_analysis import analysing, report_of
 from tests.server.scan.test_cluster_scan import disturb, fill
 from tests.server.targets import eventually, impatient, target_of
-from tests.servers import CHECKOUT, Server
+from tests.servers import CHECKOUT, Server, free_port
 
 WORKERS = 3
 
@@ -421,8 +428,6 @@ def test_no_password_is_to_be_seen_of_a_process(version: str, tmp_path: Path) ->
 
 
 def test_a_secret_goes_through_no_pickler_but_that_of_the_pipe() -> None:
-    from rtui.server.analysis.workers import packed
-
     target = Target(password=Secret(PASSWORD))
     assert PASSWORD.encode() in packed(target)
 
@@ -462,3 +467,53 @@ def test_browsing_says_which_commands_have_workers(capsys: pytest.CaptureFixture
     said = capsys.readouterr().err
     assert "--workers" in said
     assert "rtui report, check and patterns" in said
+
+
+async def test_a_process_that_cannot_begin_says_why() -> None:
+    part = Part(Target(port=free_port()), frozenset({"a"}), frozenset({1}), time.time())
+    scan = PartedScan(RunControl(), [1])
+    worker = Worker(0, part, scan, ServerTurns(), CommandLog())
+    await worker.start()
+    try:
+        with pytest.raises(RtuiError) as failed:
+            await worker.run(AnalysisOptions())
+    finally:
+        await worker.end()
+    assert failed.value.happened == f"Nothing listens on 127.0.0.1:{part.target.port}."
+
+
+def test_a_process_ends_with_its_pipe() -> None:
+    """So it does where the system does not end it with its parent."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        part = Part(Target(port=mute.getsockname()[1]), frozenset({"a"}), frozenset({1}), time.time())
+        words = [sys.executable, "-c", PROGRAM, str(os.getpid()), *sys.path]
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            process.stdin.write(packed(Work(part, AnalysisOptions(), dict(os.environ), (700, 10, 10), logs=False)))
+            process.stdin.flush()
+            connection, _ = mute.accept()
+            with connection:
+                process.stdin.close()
+                assert process.wait(MINUTE_S) == 1
+
+
+async def test_one_process_at_a_time_lists_the_keys_of_a_server() -> None:
+    class Asking:
+        """A worker that notes its turns."""
+
+        def __init__(self) -> None:
+            self.turns: list[object] = []
+            self.send = self.turns.append
+
+    turns, workers = ServerTurns(), [Asking(), Asking(), Asking()]
+    first, second, other = [
+        asyncio.create_task(turns.give(server, worker))  # type: ignore[arg-type]
+        for server, worker in zip(("a:1", "a:1", "b:1"), workers, strict=True)
+    ]
+    await eventually(lambda: workers[0].turns and workers[2].turns)
+    assert not workers[1].turns
+    first.cancel()
+    await eventually(lambda: workers[1].turns)
+    for task in (second, other):
+        task.cancel()
+    await asyncio.gather(first, second, other, return_exceptions=True)
