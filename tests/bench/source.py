@@ -17,7 +17,8 @@ from collections.abc import Callable, Sequence
 import polars as pl
 
 from rtui.analysis.columns import SAMPLED_COLUMNS, parse_columns
-from rtui.server.inspection.engine_inspection import EngineInspection
+from rtui.server.inspection.engine_inspection import InspectingEngine
+from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.cursor import dialect_of
 from rtui.server.scan.node import ScanNode
@@ -65,7 +66,9 @@ async def read(port: int, pace: str, columns: str) -> dict[str, object]:
     await capabilities.probe(connection)
     wanted = parse_columns(columns) or SAMPLED_COLUMNS
     plan = InspectionPlan(capabilities, connection.server, connection.no_touch, wanted)
-    node = ScanNode(connection, dialect_of(connection.server), queries=EngineInspection(plan, found))
+    node = ScanNode(
+        connection, dialect_of(connection.server), queries=InspectionPipeline(plan, found, by_engine=InspectingEngine)
+    )
     scan = Scan([node], lambda keys: None, RunControl(Pace(pace)))
     late: list[float] = []
 

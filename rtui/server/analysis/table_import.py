@@ -18,6 +18,7 @@ MOST_THREADS: Final = 2
 MODULES: Final = (
     "rtui.table.aggregates",
     "rtui.server.inspection.engine_inspection",
+    "rtui.server.inspection.pipeline",
     "rtui.table.rows",
 )
 

@@ -8,8 +8,7 @@ and which lengths are asked late, is decided here.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rtui.keyspace.types import type_of
@@ -20,9 +19,7 @@ from rtui.server.guard.command import KeyCommand, KeyTemplate, key_template
 from rtui.server.guard.evidence import Evidence, MemoryUsagePolicy
 from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.last_stages import memory_note
-from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.tables import EngineRows
-from rtui.server.scan.node import EngineQueries
 from rtui.server.scan.page import is_elsewhere, is_temporary
 from rtui.server.wire.capability import is_key_refusal, means_gone, refuses_fact
 from rtui.server.wire.errors import ServerBusyError
@@ -30,6 +27,7 @@ from rtui.server.wire.replies import ServerError
 
 if TYPE_CHECKING:
     from rtui.server.engine._scan import EngineRow, Kind, ScanEngine
+    from rtui.server.inspection.pipeline import InspectionPipeline
 
 IS_GONE: Final = 1
 IS_UNKNOWN: Final = 2
@@ -69,15 +67,6 @@ class Taken(NamedTuple):
     vanished: int
     late: list[tuple[bytes | None, tuple[int, int, int | None]]]
     """By type what was asked late, see `ScanEngine.take_late`."""
-
-
-class EngineInspection(InspectionPipeline):
-    """Asks about every key that a scan lists, by the engine where that scans."""
-
-    @property
-    def compiled(self) -> Callable[[ScanEngine], EngineQueries]:
-        """Lets a new engine ask."""
-        return partial(InspectingEngine, self)
 
 
 class InspectingEngine:

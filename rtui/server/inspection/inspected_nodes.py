@@ -69,7 +69,8 @@ class NodeInspection:
     """One node of one pass; `begin` it before the rest."""
 
     def __init__(self, node: ServerNode, findings: TableFindings) -> None:
-        from rtui.server.inspection.engine_inspection import EngineInspection  # noqa: PLC0415 - imports Polars
+        from rtui.server.inspection.engine_inspection import InspectingEngine  # noqa: PLC0415 - imports Polars
+        from rtui.server.inspection.pipeline import InspectionPipeline  # noqa: PLC0415
 
         connection = node.connection
         self.node = node
@@ -77,9 +78,13 @@ class NodeInspection:
         self.capabilities = Capabilities()
         self.plan = InspectionPlan(self.capabilities, connection.server, connection.no_touch)
         self._new_pipeline = partial(
-            EngineInspection, findings=findings, on_server=self._read_server, own_reads=connection.own_reads
+            InspectionPipeline,
+            findings=findings,
+            by_engine=InspectingEngine,
+            on_server=self._read_server,
+            own_reads=connection.own_reads,
         )
-        self.pipeline: InspectionPipeline = self._new_pipeline(self.plan)
+        self.pipeline = self._new_pipeline(self.plan)
         self.size: int | None = None
         """Keys that it counts, None where DBSIZE is denied."""
         self.before: SizeSnapshot | None = None

@@ -154,16 +154,12 @@ class InspectionPipeline:
     command_names = COMMAND_NAMES
     key_us = KEY_US
 
-    @property
-    def compiled(self) -> Callable[[ScanEngine], EngineQueries] | None:
-        """See `QuerySource`."""
-        return None
-
     def __init__(
         self,
         plan: InspectionPlan,
         findings: TableFindings,
         *,
+        by_engine: Callable[[InspectionPipeline, ScanEngine], EngineQueries] | None = None,
         node: str = "",
         first_sampled: int | None = None,
         clock: Callable[[], float] = time.time,
@@ -172,11 +168,13 @@ class InspectionPipeline:
     ) -> None:
         """Sample the listed keys from this index on, a random one by default; `clock` returns seconds since the epoch.
 
+        `by_engine` makes an engine ask, see `QuerySource.compiled`; without it Python asks.
         `node` is host and port of the primary that serves the keys, by default those of the lane's server.
         `on_server` is called when the rights on a server were found out anew, such as after a reconnect.
         `own_reads` are keys that rtui has read, which counts as a use where NO-TOUCH is not on.
         """
         self.plan = plan
+        self.compiled = None if by_engine is None else partial(by_engine, self)
         self.tables = Tables(findings, node)
         self.listed = ListedKeys(plan, first_sampled)
         self.last_stages = LastStages(plan, self.tables, clock=clock, gone=self._add_gone)

@@ -11,7 +11,8 @@ import polars as pl
 
 from rtui.analysis.columns import EVERYTHING, Asked, Columns
 from rtui.keyspace.slots import key_slot
-from rtui.server.inspection.engine_inspection import EngineInspection
+from rtui.server.inspection.engine_inspection import InspectingEngine
+from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.cursor import Dialect, dialect_of
 from rtui.server.scan.node import ScanNode
@@ -87,12 +88,12 @@ async def reading(
     pace: Pace = Pace.FULL,
     dialect: Dialect | None = None,
     **options: Any,
-) -> tuple[Scan, EngineInspection]:
+) -> tuple[Scan, InspectionPipeline]:
     """A scan that reads all keys into tables, not yet run; where cursors are opaque Python asks."""
     capabilities = Capabilities()
     await capabilities.probe(connection)
     plan = InspectionPlan(capabilities, connection.server, connection.no_touch, columns)
-    inspection = EngineInspection(plan, found, **options)
+    inspection = InspectionPipeline(plan, found, by_engine=InspectingEngine, **options)
     node = ScanNode(connection, dialect or dialect_of(connection.server), queries=inspection)
     return Scan([node], lambda keys: None, RunControl(pace)), inspection
 

@@ -16,7 +16,8 @@ from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 from rtui.server.deployment.topology import ClusterWatch
-from rtui.server.inspection.engine_inspection import EngineInspection
+from rtui.server.inspection.engine_inspection import InspectingEngine
+from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.cluster_scan import ClusterScan
 from rtui.server.scan.cluster_slots import ClusterSlots
@@ -115,11 +116,11 @@ class Counted:
         if self.keys >= self.pauses_at:
             self.control.pause()
 
-    def queries(self, connection: Connection) -> EngineInspection | None:
+    def queries(self, connection: Connection) -> InspectionPipeline | None:
         if self.kind not in {"inspected", "inspected in Python"}:
             return None
         plan = InspectionPlan(Capabilities(), connection.server, connection.no_touch)
-        return EngineInspection(plan, self.findings)
+        return InspectionPipeline(plan, self.findings, by_engine=InspectingEngine)
 
     def check(self, names: set[bytes]) -> None:
         """Each key once."""

@@ -22,8 +22,11 @@ from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan import compiled_scan
+from rtui.server.scan.compiled_scan import CompiledPipeline
 from rtui.server.scan.pace import Pace
+from rtui.server.scan.pipeline import ScanPipeline
 from rtui.server.scan.progress import ScanState
+from rtui.server.scan.scan import Scan
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost
 from tests.server.targets import asked_by, connected, eventually, impatient, target_of
@@ -155,8 +158,24 @@ def engine_threads() -> list[threading.Thread]:
     return [one for one in threading.enumerate() if one.name.startswith("rtui engine")]
 
 
+def pipelines_of(analysis: AnalysisRun) -> set[type[ScanPipeline]]:
+    """What has asked about the keys."""
+    work = analysis._pass.work
+    assert isinstance(work, Scan)
+    return {type(node.pipeline) for node in work._nodes}
+
+
 async def test_the_engine_says_what_python_says(filled: Server) -> None:
-    await compare(filled, await undisturbed(filled, "python"), lambda _: asyncio.sleep(0))
+    analysis = await compare(filled, await undisturbed(filled, "python"), lambda _: asyncio.sleep(0))
+    assert pipelines_of(analysis) == {CompiledPipeline}
+
+
+async def test_python_asks_where_replies_are_recorded(valkey: Server) -> None:
+    async with connected(target_of(valkey)) as connection:
+        analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
+        with asked_by("python"):
+            await analysis.run()
+    assert pipelines_of(analysis) == {ScanPipeline}
 
 
 @pytest.mark.slow
