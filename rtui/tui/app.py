@@ -27,7 +27,6 @@ from rtui.server.user.known_servers import Profiles, RecentServers
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import as_rtui_error
-from rtui.table.private_folder import remove_left
 from rtui.tui.connect import ConnectScreen, DatabasesScreen, ServersScreen, known_places, of_report_first
 from rtui.tui.kit.choice import QuitScreen
 from rtui.tui.kit.command import APP_COMMANDS, Owner, bindings
@@ -297,6 +296,8 @@ class RtuiApp(TerminalApp):
 
     def _remember_server(self, recent: RecentServers, target: Target) -> None:
         """Remember a server that was connected to, unless there is no place to write to; tidy that place up."""
+        from rtui.table.private_folder import remove_left  # noqa: PLC0415 - the tree does not wait for the table
+
         with contextlib.suppress(OSError):
             recent.add(target)
         remove_saved_analyses()
