@@ -99,13 +99,12 @@ class Forms:
             numbers[some], shapes[some] = self._of_whole[words.labels()], words.shapes()
         new = np.flatnonzero(numbers == _UNKNOWN)
         numbers[new] = self._known(shapes[new])
-        self._ignore(asked, np.flatnonzero((numbers == _UNKNOWN) & (groups >= 0)), fewest)
-        self._ask(asked, np.flatnonzero(numbers == _UNKNOWN), is_exact=False)
+        self._ask(asked, np.flatnonzero(numbers == _UNKNOWN), fewest, is_exact=False)
         left = np.flatnonzero(numbers == _UNDECIDED)
         for some in _blocks(segments, places[left]):
             shapes[left[some]] = Words(segments, places[left[some]]).shapes(keeps_digits=True)
         numbers[left] = self._known(shapes[left])
-        self._ask(asked, left[numbers[left] == _UNKNOWN], is_exact=True)
+        self._ask(asked, left[numbers[left] == _UNKNOWN], fewest, is_exact=True)
         alone = np.flatnonzero(numbers == _UNDECIDED)
         numbers[alone] = [self._number(form) for _, form in asked.forms(alone, self._identifiers)]
         if len(self._hashes) < len(self.labels):
@@ -118,8 +117,10 @@ class Forms:
         """Return the number of the label of each shape, _UNDECIDED or _UNKNOWN."""
         return self._of_shapes.find(shapes) - np.int64(1)
 
-    def _ask(self, asked: _Asked, some: Places, *, is_exact: bool) -> None:
-        """Fill in the numbers of labels of some segments, by the form of one segment of each shape."""
+    def _ask(self, asked: _Asked, some: Places, fewest: int, *, is_exact: bool) -> None:
+        """Fill in the labels of some segments, by the form of one of each shape, but of those that are ignored."""
+        self._ignore(asked, some[asked.groups[some] >= 0], fewest, is_exact=is_exact)
+        some = some[asked.numbers[some] == _UNKNOWN]
         shapes, first, inverse = np.unique(asked.shapes[some], return_index=True, return_inverse=True)
         found = np.full(len(shapes), _UNDECIDED, np.int64)
         for at, (text, form) in enumerate(asked.forms(some[first], self._identifiers)):
@@ -129,7 +130,7 @@ class Forms:
         self._of_shapes.add(shapes, (found + 1).astype(np.int32))
         asked.numbers[some] = found[inverse]
 
-    def _ignore(self, asked: _Asked, new: Places, fewest: int) -> None:
+    def _ignore(self, asked: _Asked, new: Places, fewest: int, *, is_exact: bool) -> None:
         """Ignore segments of these, of which nothing is known, whose loose shape nothing else has.
 
         Of those whose shape alone does not decide some are asked for first, and then all of them, unless these are
@@ -138,7 +139,9 @@ class Forms:
         loose, frames = np.empty((2, len(new)), np.uint64)
         for some in _blocks(asked.segments, asked.places[new]):
             words = Words(asked.segments, asked.places[new[some]])
-            loose[some], frames[some] = words.shapes(is_loose=True), words.frames()
+            loose[some] = words.shapes(keeps_digits=is_exact, is_loose=True)
+            frames[some] = words.frames()
+        loose += np.uint64(is_exact)
         groups = asked.groups[new].astype(np.uint64)
         is_new = self._loose.find(loose) < 0
         new, loose, frames, groups = new[is_new], loose[is_new], frames[is_new], groups[is_new]
@@ -169,7 +172,7 @@ def _blocks(segments: Segments, places: Places) -> Iterator[Places]:
     ends = np.cumsum(segments.ends[places] - segments.starts[places] + 1)
     first = 0
     while first < len(places):
-        end = int(np.searchsorted(ends, ends[first] + BLOCK // 2))
+        end = max(first + 1, int(np.searchsorted(ends, BLOCK + (ends[first - 1] if first else 0), side="right")))
         yield np.arange(first, end)
         first = end
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from rtui.table.segments import Bytes, Hashes, Places, Segments, hashes, inside_of_ip6, mixed
@@ -28,7 +29,7 @@ def _set(letters: bytes) -> Flags:
 IS_DIGIT, _IS_LOWER, _IS_UPPER = _set(_DIGITS), _set(_LOWER), _set(_LOWER.upper())
 IS_LETTER: Final = _IS_LOWER | _IS_UPPER
 _IS_WORD: Final = IS_DIGIT | IS_LETTER
-_IS_HEX: Final = _set(_DIGITS + b"abcdefABCDEF")
+_IS_HEX_OR_DASH: Final = _set(_DIGITS + b"abcdefABCDEF-")
 _IS_VOWEL: Final = _set(b"AEIOUYaeiouy")
 _CROCKFORD: Final = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _IS_ULID, _IS_LOW_ULID = _set(_CROCKFORD), _set(_CROCKFORD.lower())
@@ -43,7 +44,6 @@ for _at, _of in enumerate(_FIELDS):
 _DASHES: Final = np.array([8, 13, 18, 23])
 _UUID: Final = 36
 UUID_WORDS: Final = np.append(0, _DASHES + 1)
-_UUID_DIGITS: Final = np.setdiff1d(np.arange(_UUID), _DASHES)
 ULID: Final = 26
 _HASH: Final = 8
 _IS_TOKEN_LENGTH: Final = np.isin(np.arange(512), [21, 22, 32, 43])
@@ -62,14 +62,29 @@ _EMAIL, _ID, _IP6 = range(1, 4)
 class _Counts:
     """How many letters of each kind are in texts."""
 
-    def __init__(self, sums: Hashes, starts: Places, ends: Places) -> None:
-        packed = sums[ends] - sums[starts]
-        self.digits, self.low_hex, self.high_hex, low, high, self.dashes, self.marks = (
-            (packed >> np.uint64(_WIDTH * at) & np.uint64(511)).astype(np.int64) for at in range(len(_FIELDS))
-        )
-        self.low, self.high = self.low_hex + low, self.high_hex + high
-        self.letters = self.low + self.high
-        self.lengths = ends - starts
+    def __init__(self, packed: Hashes, lengths: Places) -> None:
+        self._packed, self.lengths = packed, lengths
+
+    @classmethod
+    def between(cls, sums: Hashes, starts: Places, ends: Places) -> _Counts:
+        """Return those of the texts between each start and end, by running sums."""
+        return cls(sums[ends] - sums[starts], ends - starts)
+
+    def of(self, some: Places | Flags) -> _Counts:
+        """Return those of some of the texts."""
+        return _Counts(self._packed[some], self.lengths[some])
+
+    def _field(self, at: int) -> Places:
+        return (self._packed >> np.uint64(_WIDTH * at) & np.uint64(511)).astype(np.int64)
+
+    digits = cached_property(lambda self: self._field(0))
+    low_hex = cached_property(lambda self: self._field(1))
+    high_hex = cached_property(lambda self: self._field(2))
+    low = cached_property(lambda self: self.low_hex + self._field(3))
+    high = cached_property(lambda self: self.high_hex + self._field(4))
+    letters = cached_property(lambda self: self.low + self.high)
+    dashes = cached_property(lambda self: self._field(5))
+    marks = cached_property(lambda self: self._field(6))
 
 
 class Words:
@@ -90,21 +105,25 @@ class Words:
         self._segment_of = np.repeat(np.arange(len(sizes)), sizes)
         self._sums = np.zeros(len(joined) + 1, np.uint64)
         np.cumsum(_COUNTED.take(joined), out=self._sums[1:])
-        self._counts = _Counts(self._sums, self.starts, self.ends)
-        self._of_words = _Counts(self._sums, self._word_starts, self._word_ends)
-        of_words = self._of_words
-        has_both = (of_words.digits > 0) & (of_words.letters > 0) & ~self._has(joined == ord("="))[self._segment_of]
-        self._is_low_hash = has_both & (of_words.lengths >= _HASH) & (of_words.letters == of_words.low_hex)
-        self._is_high_hash = has_both & (of_words.lengths >= _HASH) & (of_words.letters == of_words.high_hex)
-        has_both &= ~self._is_low_hash & ~self._is_high_hash
-        self._is_ulid = has_both & (of_words.lengths == ULID)
-        begins = self._word_starts[self._is_ulid]
-        texts = joined[begins[:, None] + np.arange(ULID)]
+        self._counts = _Counts.between(self._sums, self.starts, self.ends)
+        of_words = self._of_words = _Counts.between(self._sums, self._word_starts, self._word_ends)
+        self._is_number = of_words.digits == of_words.lengths
+        has_both = (of_words.digits > 0) & ~self._is_number & (of_words.lengths >= _HASH)
+        has_both &= ~self._has(joined == ord("="))[self._segment_of]
+        self._is_low_hash, self._is_high_hash, self._is_ulid, self._is_token = np.zeros((4, len(has_both)), bool)
+        both = np.flatnonzero(has_both)
+        counts = of_words.of(both)
+        self._is_low_hash[both] = counts.letters == counts.low_hex
+        self._is_high_hash[both] = counts.letters == counts.high_hex
+        both = both[(counts.letters != counts.low_hex) & (counts.letters != counts.high_hex)]
+        lengths = of_words.lengths[both]
+        ulids = both[lengths == ULID]
+        begins = self._word_starts[ulids]
+        texts = _windows(joined, begins, ULID)
         is_ulid = _IS_ULID[texts].all(axis=1) | _IS_LOW_ULID[texts].all(axis=1)
-        self._is_ulid[self._is_ulid] = is_ulid & (joined[begins] <= ord("7"))
-        self._is_token = has_both & (of_words.lengths >= 21) & (of_words.lengths <= 64) & ~self._is_ulid
-        self._is_token &= (of_words.lengths <= 22) | (of_words.lengths >= 27)
-        self._is_token = self._are_random(self._is_token, of_words, self._word_starts)
+        self._is_ulid[ulids] = is_ulid & (joined[begins] <= ord("7"))
+        tokens = both[((lengths >= 21) & (lengths <= 22)) | ((lengths >= 27) & (lengths <= 64))]
+        self._is_token[tokens] = self._are_random(of_words.of(tokens), self._word_starts[tokens])
 
     @property
     def is_plain(self) -> Flags:
@@ -119,24 +138,29 @@ class Words:
         is not replaced in each part. Numbers of any length are the same in a loose shape.
         """
         starts, lengths = self._word_starts, self._of_words.lengths
-        is_number = self._of_words.letters == 0
         if keeps_digits:
-            joined, some = self._bytes.copy(), is_number & self.is_plain[self._segment_of]
+            joined, some = self._bytes.copy(), self._is_number & self.is_plain[self._segment_of]
             joined[each_place(starts[some], lengths[some])] = _ZERO
         else:
             joined = NO_DIGITS.take(self._bytes)
-        joined[self._uuids[:, None] + _UUID_DIGITS] = _ZERO
         is_left, letters = np.ones(len(joined), bool), np.zeros(len(starts), np.uint64)
         fills = [(b"a", self._is_low_hash), (b"A", self._is_high_hash), (b"U", self._is_ulid), (b"z", self._is_token)]
-        for fill, which in fills + [(b"0", is_number)] * is_loose:
+        for fill, which in fills + [(b"0", self._is_number)] * is_loose:
             letters[which] = fill[0]
-        letters[np.searchsorted(starts, self._uuids[:, None] + UUID_WORDS)] = 0
+        of_uuids = np.searchsorted(starts, self._uuids)
+        letters[of_uuids[:, None] + np.arange(len(UUID_WORDS))] = 0
         filled = np.flatnonzero(letters)
-        joined[starts[filled]] = letters[filled].astype(np.uint8)
         is_left[each_place(starts[filled] + 1, lengths[filled] - 1)] = False
-        kept = np.zeros(len(joined) + 1, np.int64)
-        np.cumsum(is_left, out=kept[1:])
-        found: Hashes = hashes(joined[is_left], kept[self.starts], kept[self.ends]) + self.salts(letters)
+        left_out = lengths - 1
+        letters[of_uuids], left_out[of_uuids] = ord("u"), _UUID - 1
+        if len(of_uuids):
+            sliding_window_view(is_left, _UUID - 1, writeable=True)[self._uuids + 1] = False
+            filled = np.flatnonzero(letters)
+        joined[starts[filled]] = letters[filled].astype(np.uint8)
+        sizes = self.ends - self.starts
+        sizes -= np.bincount(self._segment_of[filled], left_out[filled], len(sizes)).astype(np.int64)
+        ends = np.cumsum(sizes + 1) - 1
+        found: Hashes = hashes(joined[is_left], ends - sizes, ends) + self.salts(letters)
         return found | np.uint64(1)
 
     def frames(self) -> Hashes:
@@ -151,10 +175,8 @@ class Words:
         """Return by segment which of its words were filled in, and with which letter: others may look like these."""
         filled = np.flatnonzero(letters)
         offsets = filled - np.append(0, self._last_words)[self._segment_of[filled]]
-        sums = np.zeros(len(letters) + 1, np.uint64)
-        sums[filled + 1] = mixed(offsets.astype(np.uint64) << np.uint64(8) | letters[filled])
-        np.cumsum(sums, out=sums)
-        salts: Hashes = sums[self._last_words] - sums[np.append(0, self._last_words[:-1])]
+        salts = np.zeros(len(self.ends), np.uint64)
+        np.add.at(salts, self._segment_of[filled], mixed(offsets.astype(np.uint64) << np.uint64(8) | letters[filled]))
         return salts
 
     def labels(self) -> NDArray[np.uint8]:
@@ -171,12 +193,12 @@ class Words:
         found[np.searchsorted(self.ends, np.flatnonzero(is_counted))] = True
         return found
 
-    def _are_random(self, some: Flags, counts: _Counts, starts: Places) -> Flags:
+    def _are_random(self, counts: _Counts, starts: Places) -> Flags:
         """Return which of some texts have digits, letters of both cases, and less than three of five letters in words.
 
         In words are lower letters, with a capital in front, three or more in a row, one of them a vowel.
         """
-        found: Flags = some & (counts.low > 0) & (counts.high > 0) & (counts.digits > 0)
+        found: Flags = (counts.low > 0) & (counts.high > 0) & (counts.digits > 0)
         lengths = counts.lengths[found]
         ends = np.cumsum(lengths + 1) - 1
         texts = self._bytes.take(each_place(starts[found], lengths + 1), mode="clip")
@@ -199,16 +221,16 @@ class Words:
         starts = starts[(starts >= 0) & (starts + _UUID < len(joined))]
         starts = starts[(joined[starts + _DASHES[1]] == ord("-")) & (joined[starts + _DASHES[2]] == ord("-"))]
         starts = starts[joined[starts + _DASHES[3]] == ord("-")]
-        starts = starts[_IS_HEX[joined[starts[:, None] + _UUID_DIGITS]].all(axis=1)]
+        starts = starts[_IS_HEX_OR_DASH[_windows(joined, starts, _UUID)].all(axis=1)]
         found: Places = starts[~_IS_WORD[joined[starts + _UUID]] & ~((starts > 0) & _IS_WORD[joined[starts - 1]])]
         return found
 
     def _emails(self) -> Flags:
         joined = self._bytes
         marks = np.flatnonzero(joined == ord("@"))
+        if not len(marks):
+            return np.zeros(len(self.ends), bool)
         found: Flags = np.bincount(np.searchsorted(self.ends, marks), minlength=len(self.ends)) == 1
-        if not found.any():
-            return found
         found &= ~self._has((joined == ord("{")) | (joined == ord("}")) | (joined == ord(" ")))
         found &= ~self._has((joined >= ord("\t")) & (joined <= ord("\r")))
         starts, ends = self.starts[found], self.ends[found]
@@ -216,30 +238,39 @@ class Words:
         dots = np.append(-1, np.flatnonzero(joined == ord(".")))
         dot = dots[np.searchsorted(dots, ends) - 1]
         tail = np.minimum(dot + 1, ends)
-        letters = _Counts(self._sums, tail, ends).letters
+        letters = _Counts.between(self._sums, tail, ends).letters
         found[found] = (at > starts) & (dot > at + 1) & (letters >= 2) & (letters == ends - tail)
         return found
 
     def _tokens(self) -> Flags:
         """Return which segments of letters, digits and dashes are random, and have no other identifier in them."""
-        counts, of_words = self._counts, self._of_words
-        found: Flags = _IS_TOKEN_LENGTH[counts.lengths] & (counts.dashes > 0)
-        found &= counts.digits + counts.letters + counts.dashes == counts.lengths
-        found = self._are_random(found, counts, self.starts)
+        of_words, found = self._of_words, np.zeros(len(self.ends), bool)
+        some = np.flatnonzero(_IS_TOKEN_LENGTH[self._counts.lengths])
+        counts = self._counts.of(some)
+        some = some[(counts.dashes > 0) & (counts.digits + counts.letters + counts.dashes == counts.lengths)]
+        found[some] = self._are_random(self._counts.of(some), self.starts[some])
         if found.any():
             may_be_more = self._is_low_hash | self._is_high_hash | self._is_ulid | self._is_token
-            may_be_more |= (of_words.letters == 0) | (of_words.digits >= _LONG_NUMBER) | (of_words.lengths >= _DIGEST)
+            may_be_more |= self._is_number | (of_words.digits >= _LONG_NUMBER) | (of_words.lengths >= _DIGEST)
             found[self._segment_of[may_be_more]] = False
             found[np.searchsorted(self.ends, self._uuids)] = False
         return found
 
     def _ip6(self) -> Flags:
         colons = np.flatnonzero(self._bytes == ord(":"))
+        if not len(colons):
+            return np.zeros(len(self.ends), bool)
         of_colons = np.searchsorted(self.ends, colons)
         counts = np.bincount(of_colons, minlength=len(self.ends))
         inside = inside_of_ip6(self._bytes, (self.starts, self.ends), colons, of_colons, counts >= _FEWEST_COLONS)
         found: Flags = (counts > 0) & (np.bincount(of_colons[inside], minlength=len(counts)) == counts)
         return found
+
+
+def _windows(joined: Bytes, starts: Places, size: int) -> Bytes:
+    """Return the bytes from each start on."""
+    found: Bytes = sliding_window_view(joined, size)[starts] if len(starts) else np.empty((0, size), np.uint8)
+    return found
 
 
 def each_place(starts: Places, lengths: Places) -> Places:
