@@ -34,12 +34,6 @@ class Condition:
     columns: tuple[str, ...] = ()
     """The columns of `facts`."""
 
-    @property
-    def expression(self) -> pl.Expr:
-        """All of it as one expression."""
-        parts = [*([] if self.facts is None else [self.facts]), *self.names]
-        return pl.all_horizontal(*parts) if parts else pl.lit(True)
-
     def undecided(self) -> pl.Expr:
         """Return the column whose null keeps a row from being decided, the first one of several."""
         return pl.coalesce(pl.when(pl.col(column).is_null()).then(pl.lit(column)) for column in self.columns)

@@ -33,6 +33,7 @@ from rtui.table.schema import NEVER, SCHEMA, names_of
 from tests.analysis.query.oracle import applies, named
 from tests.analysis.query.queries import NAMES, QUERY, TERM, is_glob
 from tests.analysis.query.test_matching import NAME, SEPARATORS
+from tests.table.test_rows import passing_by
 
 NOW_MS = 1_790_000_000_123
 
@@ -179,7 +180,7 @@ def decided_as_searched(query: Query, row: Row, separators: Separators) -> bool 
 
 
 def answers_of(query: Query, separators: Separators, table: pl.DataFrame) -> pl.Series:
-    answers = table.select(condition_of(query, separators, NOW_MS).expression.alias("passes"))["passes"]
+    answers = table.select(passing_by(condition_of(query, separators, NOW_MS)).alias("passes"))["passes"]
     return answers if len(answers) == table.height else answers.new_from_index(0, table.height)
 
 

@@ -232,6 +232,9 @@ class FilteredStore(NamespaceStore):
     `work` searches the keys that store has, and later keys are matched when they are added. The full name of a key is
     searched, with its namespaces and separators. Names that the store dropped for its memory budget cannot be searched;
     `not_searched` counts them.
+
+    This finds what a query of one text finds (`rtui.analysis.query`), by a search of whole packed chunks instead of
+    single names, in slices that let the interface paint while somebody types.
     """
 
     def __init__(self, source: NamespaceStore, needle: bytes, *, ignore_case: bool = False) -> None:

@@ -27,7 +27,7 @@ from rtui.server.scan.page import key_count
 from rtui.server.scan.progress import Cost
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import CALL_US, can_sample, sample
-from rtui.server.search.candidates import before_length
+from rtui.server.search.candidates import before_length, command_of
 from rtui.server.wire.capability import Capabilities, Feature
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
@@ -184,17 +184,9 @@ class FindPreparation:
     def _check_rights(self) -> None:
         """Raise UnansweredTermError where a fact is refused for all keys: nothing could be found then."""
         assert self.plan is not None  # noqa: S101 - decided before
-        features = {
-            Fact.TYPE: Feature.TYPE,
-            Fact.TTL: Feature.PTTL,
-            Fact.IDLE: Feature.OBJECT_IDLETIME,
-            Fact.FREQUENCY: Feature.OBJECT_FREQ,
-            Fact.ENCODING: Feature.OBJECT_ENCODING,
-            Fact.MEMORY: Feature.MEMORY_USAGE,
-        }
         for fact in self.plan.stages:
-            feature = features.get(fact)
-            if feature is None or self._capabilities.allows(feature):
+            command = command_of(fact, None)
+            if command is None or self._capabilities.allows(command.spec.name):
                 continue
             is_first = fact in before_length(self.allowed)
             by_type = () if is_first else (*self._query.about(Fact.MEMORY), *self._query.about(Fact.LENGTH))
@@ -202,10 +194,9 @@ class FindPreparation:
             if not needed:
                 continue
             terms = " ".join(str(term) for term in needed)
-            raise UnansweredTermError(
-                f"{terms} needs {fact.command}: {self._capabilities[feature].reason}.",
-                "rtui acl prints the rights that rtui needs." if "NOPERM" in self._capabilities[feature].reason else "",
-            )
+            reason = self._capabilities[command.spec.name].reason
+            remedy = "rtui acl prints the rights that rtui needs." if "NOPERM" in reason else ""
+            raise UnansweredTermError(f"{terms} needs {fact.command}: {reason}.", remedy)
 
     async def _estimate_matching(self) -> Estimate | None:
         """Return about how many names pass, from a sample; None where that is not worth its cost, or can't be."""
