@@ -25,6 +25,7 @@ from rtui.analysis.report.members import (
     Figure,
     RegistryReport,
     UnregisteredReport,
+    weight_of,
 )
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.display import display, display_text
@@ -220,7 +221,7 @@ def _unregistered(matcher: Matcher, root: Node, slicer: Slicer) -> Slices[tuple[
         waiting += [(child, name) for child in reversed(node.children)]
         place += 1
         yield from slicer.pause()
-    found.sort(key=_size, reverse=True)
+    found.sort(key=weight_of, reverse=True)
     return tuple(found[:MOST_UNREGISTERED])
 
 
@@ -255,10 +256,6 @@ def _fitted(listed: Sequence[UnregisteredReport], most: float) -> tuple[Unregist
         else:
             fitted.append(one)
     return tuple(fitted)
-
-
-def _size(one: UnregisteredReport) -> tuple[float, float]:
-    return (0.0 if one.memory_bytes is None else as_estimate(one.memory_bytes).value), as_estimate(one.keys).value
 
 
 def _without_pattern(matcher: Matcher, node: Node, name: bytes, place: int) -> UnregisteredReport | None:

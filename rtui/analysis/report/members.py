@@ -429,3 +429,8 @@ class ReferenceChecks:
     def unlike(self) -> list[CheckedReference]:
         """Twins of which a copy differs."""
         return [one for one in self.references if one.broken_keys and one.is_twin]
+
+
+def weight_of(one: EntryReport | UnregisteredReport) -> tuple[float, float]:
+    """Return the bytes and keys by which entries and namespaces are ordered."""
+    return (0.0 if one.memory_bytes is None else as_estimate(one.memory_bytes).value), as_estimate(one.keys).value

@@ -1,4 +1,4 @@
-"""Tells segments that are identifiers from those that are names, and finds keys whose patterns are sure to be the same.
+"""Tells segments that are identifiers from those that are names.
 
 In a pattern, every identifier of a key is replaced by a placeholder: `shop:user:42:cart` has the pattern
 `shop:user:{id}:cart`. A segment is an identifier by its form alone: `42` and `R20260000000001` are ids.
@@ -18,18 +18,12 @@ Long runs of letters of both cases and digits are random, unless most of their l
 In a segment with braces, such as a hash tag, each part between braces and separators is looked at by itself:
 `{user:42}` becomes `{user:{id}}`. UUIDs and addresses are one segment, though they may hold separators (`Wholes`).
 
-Trying the forms on every segment of every key would be slow, and keys that differ only in their identifiers are
-common. So the forms are tried on one key of a kind, and the others are recognised by their *shape*, which `Shapes`
-computes for a whole page of keys in a few passes of C code. There are two:
+Segments that differ only in their identifiers are common, and some of them are sure to have the same pattern.
+`Form.likeness` says which replacements leave the pattern of a segment the same:
 
-* *digits*: every digit replaced by 0. `shop:user:42:cart` and `shop:user:57:cart` both become `shop:user:00:cart`.
-* *marks*: every segment that is a decimal number, and every part that is a UUID or a hash, replaced by one mark byte,
-  so that `shop:user:7:cart` has the shape of `shop:user:42:cart`, too.
-
-Equal shapes do not always mean equal patterns: `10.0.0.1` and `99.9.9.9` are both addresses, but `v2` and `v3` are two
-names of one digit shape. `Form.likeness` says for a segment which replacements leave its pattern the same. Where all
-segments of a key have DIGITS (or MARKS) in their likeness, every key with the same digit (or mark) shape has the same
-pattern.
+* DIGITS: every digit by another one. `42` and `57` are both `{id}`; but `v2` and `v3` are two names.
+* MARKS: every segment that is a decimal number, and every part that is a UUID or a hash, by another one: `7` is `{id}`,
+  and so is `42`. `10.0.0.1` and `10.0.0.7` are both addresses, and `10.0.0.300` is a name.
 """
 
 from __future__ import annotations
@@ -37,7 +31,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, reduce
-from itertools import repeat
 from operator import and_
 from typing import Final, NamedTuple
 
@@ -439,16 +432,6 @@ class Wholes:
             return True
         return self._others is not None and self._near(text) is not None
 
-    def may_any_hold(self, texts: Sequence[bytes], joined: bytes) -> bool:
-        """Whether any of these texts, at least one, may contain such an identifier; `joined` is all of them in one
-        string."""
-        if self._others is not None:
-            return any(map(self.may_hold, texts))
-        if self._group is None:
-            return False
-        colons = max(map(bytes.count, texts, repeat(b":")))
-        return (b"::" in joined or colons >= _IP6_GROUPS - 1) and any(map(may_have_ip6, texts))
-
     def end(self, text: bytes, start: int) -> int:
         """Return the end of the UUID or address that begins at `start`, or 0."""
         end = end_of_ip6(text, start, self._group) if self._group is not None else 0
@@ -465,58 +448,3 @@ class Wholes:
             parts += [text[start : border.start()], border[0]]
             start = border.end()
         return [*parts, text[start:]]
-
-
-_END: Final = b"\0"
-_UUID_MARK, _HASH_MARK, _ID_MARK = b"\1", b"\2", b"\3"
-_SPECIAL: Final = re.compile(b"[\1\2\3]").search
-_NO_DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
-_HEX: Final = b"[0-9a-fA-F]"
-_NOT_OF_IDENTIFIERS: Final = re.sub(b"[0-9a-fA-F-]", b"", bytes(range(256)))
-"""All bytes that numbers, hashes and UUIDs do not contain: any other separator may cut an identifier."""
-
-
-class Shapes:
-    """Computes the shapes of keys in a keyspace with these separators, all keys of a page joined into one string.
-
-    A separator that may be part of an identifier cuts it: with the separator `-` there are no UUIDs.
-    """
-
-    def __init__(self, separators: Sequence[bytes]) -> None:
-        of_identifiers = b"".join(separators).translate(None, _NOT_OF_IDENTIFIERS)
-        self._may_translate = not _HAS_DIGIT(of_identifiers)
-        self._can_mark = all(len(separator) == 1 for separator in separators) and of_identifiers in (b"", b"-")
-        self._has_uuids = b"-" not in of_identifiers
-        segment_border = b"[\\0{}" + b"".join(map(re.escape, separators)) + b"]"
-        word_border = b"[^0-9A-Za-z]"
-
-        def part(border: bytes, first: bytes, form: bytes) -> re.Pattern[bytes]:
-            """Return the pattern of a whole part between borders that begins with one of `first`."""
-            return re.compile(first + b"(?<=" + border + first + b")" + form + b"(?=" + border + b")")
-
-        self._uuid = part(word_border, _HEX, _HEX + b"{7}-" + (_HEX + b"{4}-") * 3 + _HEX + b"{12}")
-        self._hash = part(
-            word_border,
-            _HEX,
-            rb"(?:(?<=[0-9])(?=[0-9]*[a-fA-F])|(?<=[a-fA-F])(?=[a-fA-F]*[0-9]))"
-            rb"(?:(?<=[0-9a-f])[0-9a-f]{7,}|(?<=[0-9A-F])[0-9A-F]{7,})",
-        )
-        self._id = part(segment_border, b"[0-9]", b"[0-9]*")
-
-    def of_digits(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Return the digit shape of each key: cheap, and enough if ids are digits of one length."""
-        if not self._may_translate:
-            return list(keys)
-        shapes = _END.join(keys).translate(_NO_DIGITS).split(_END)
-        return shapes if len(shapes) == len(keys) else [key.translate(_NO_DIGITS) for key in keys]
-
-    def of_marks(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
-        """Return the mark shape of each key; None for all if one is too long or contains a byte used as a mark."""
-        joined = b"\0%s\0" % _END.join(keys)
-        if not self._can_mark or _SPECIAL(joined) or max(map(len, keys)) > LONGEST:
-            return [None] * len(keys)
-        if self._has_uuids and b"-" in joined:
-            joined = self._uuid.sub(_UUID_MARK, joined)
-        marked = self._id.sub(_ID_MARK, self._hash.sub(_HASH_MARK, joined))
-        shapes = marked[1:-1].split(_END)
-        return shapes if len(shapes) == len(keys) else [None] * len(keys)

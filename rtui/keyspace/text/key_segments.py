@@ -49,17 +49,6 @@ class KeySegments:
             pairs.append((segment.name, segment.separator))
         return pairs
 
-    def at(self, keys: Sequence[bytes], levels: Sequence[int]) -> list[list[bytes]]:
-        """Return the segments of keys at each of these levels, ascending and counted from 0, that all keys have."""
-        most = levels[-1] + 1
-        separator, joined = self._single, b"\0".join(keys)
-        has_plain = separator is not None and b"{" not in joined and HEADER not in joined
-        if separator is not None and has_plain and not self._wholes.may_any_hold(keys, joined):
-            split = [key.split(separator, most) for key in keys]
-            return [[names[level] for names in split] for level in levels]
-        pairs = [self.of(key, most) for key in keys]
-        return [[names[level][0] for names in pairs] for level in levels]
-
     def _with_wholes(self, key: bytes, most: int) -> Sequence[tuple[bytes, bytes]]:
         pairs: list[tuple[bytes, bytes]] = []
         start, brace_before = 0, False

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import uuid
+from collections.abc import Sequence
+from typing import Final
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rtui.keyspace.text.identifiers import DIGITS, MARKS, Form, Identifiers, Shapes
+from rtui.keyspace.text.identifiers import DIGITS, LONGEST, MARKS, Form, Identifiers
 from rtui.keyspace.text.key_segments import KeySegments
 from rtui.keyspace.text.segments import Separators
 from tests.examples import examples
@@ -164,6 +167,61 @@ def pattern(
         likeness &= form.likeness
         found.append((name if form.pattern is None else form.pattern, form.pattern is None, separator))
     return found, likeness
+
+
+_END: Final = b"\0"
+_UUID_MARK, _HASH_MARK, _ID_MARK = b"\1", b"\2", b"\3"
+_SPECIAL: Final = re.compile(b"[\1\2\3]").search
+_NO_DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
+_HEX: Final = b"[0-9a-fA-F]"
+_NOT_OF_IDENTIFIERS: Final = re.sub(b"[0-9a-fA-F-]", b"", bytes(range(256)))
+"""All bytes that numbers, hashes and UUIDs do not contain: any other separator may cut an identifier."""
+
+
+class Shapes:
+    """Computes the shapes of keys in a keyspace with these separators, all keys of a page joined into one string.
+
+    A separator that may be part of an identifier cuts it: with the separator `-` there are no UUIDs.
+    """
+
+    def __init__(self, separators: Sequence[bytes]) -> None:
+        of_identifiers = b"".join(separators).translate(None, _NOT_OF_IDENTIFIERS)
+        self._may_translate = re.search(rb"[0-9]", of_identifiers) is None
+        self._can_mark = all(len(separator) == 1 for separator in separators) and of_identifiers in (b"", b"-")
+        self._has_uuids = b"-" not in of_identifiers
+        segment_border = b"[\\0{}" + b"".join(map(re.escape, separators)) + b"]"
+        word_border = b"[^0-9A-Za-z]"
+
+        def part(border: bytes, first: bytes, form: bytes) -> re.Pattern[bytes]:
+            """Return the pattern of a whole part between borders that begins with one of `first`."""
+            return re.compile(first + b"(?<=" + border + first + b")" + form + b"(?=" + border + b")")
+
+        self._uuid = part(word_border, _HEX, _HEX + b"{7}-" + (_HEX + b"{4}-") * 3 + _HEX + b"{12}")
+        self._hash = part(
+            word_border,
+            _HEX,
+            rb"(?:(?<=[0-9])(?=[0-9]*[a-fA-F])|(?<=[a-fA-F])(?=[a-fA-F]*[0-9]))"
+            rb"(?:(?<=[0-9a-f])[0-9a-f]{7,}|(?<=[0-9A-F])[0-9A-F]{7,})",
+        )
+        self._id = part(segment_border, b"[0-9]", b"[0-9]*")
+
+    def of_digits(self, keys: Sequence[bytes]) -> list[bytes]:
+        """Return the digit shape of each key: cheap, and enough if ids are digits of one length."""
+        if not self._may_translate:
+            return list(keys)
+        shapes = _END.join(keys).translate(_NO_DIGITS).split(_END)
+        return shapes if len(shapes) == len(keys) else [key.translate(_NO_DIGITS) for key in keys]
+
+    def of_marks(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        """Return the mark shape of each key; None for all if one is too long or contains a byte used as a mark."""
+        joined = b"\0%s\0" % _END.join(keys)
+        if not self._can_mark or _SPECIAL(joined) or max(map(len, keys)) > LONGEST:
+            return [None] * len(keys)
+        if self._has_uuids and b"-" in joined:
+            joined = self._uuid.sub(_UUID_MARK, joined)
+        marked = self._id.sub(_ID_MARK, self._hash.sub(_HASH_MARK, joined))
+        shapes = marked[1:-1].split(_END)
+        return shapes if len(shapes) == len(keys) else [None] * len(keys)
 
 
 @given(

@@ -92,7 +92,6 @@ def test_segments_are_those_of_the_text(name: bytes, most: int) -> None:
     if text is not None:
         expected = [(MARK, b":"), *segments.of(text, max(0, most - 1))][:most]
         assert list(segments.of(name, most)) == expected
-        assert segments.at([name, name], [0]) == [[MARK, MARK]]
 
 
 @given(st.lists(NAMES, unique=True, min_size=2, max_size=2))

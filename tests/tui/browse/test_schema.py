@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,11 +19,14 @@ from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
+from rtui.server.analysis.table_import import NOT_THIS_PROCESSOR
 from rtui.server.browsing.name_patterns import NamePatterns
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.search.search import Stage
+from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.target import parse_target
 from rtui.tui.analyse.screen import AnalyseScreen
+from rtui.tui.browse import schema_source
 from rtui.tui.browse.columns import ALL_COLUMNS
 from rtui.tui.browse.level_lines import LevelDetail, lay_out_levels, level_line, schema_title
 from rtui.tui.browse.schema import Level, Schema, SchemaRows
@@ -256,6 +260,21 @@ async def test_the_schema_takes_the_place_of_the_names_and_goes_back_to_where_it
         await user.pilot.click("#schema", offset=(10, 1))
         await user.settled()
         assert cursor(user) is user.screen.tree_pane.schema.view.rows[1]
+
+
+async def test_where_names_cannot_be_counted_it_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RtuiError("No analysis", NOT_THIS_PROCESSOR)
+
+    monkeypatch.setattr(schema_source, "import_counting", fail)
+    async with browsing() as user:
+        await user.pilot.press("F")
+        await until(user.pilot, lambda: bool(user.pilot.app._notifications))
+        (said,) = user.pilot.app._notifications
+        assert (said.title, said.message) == ("No schema", NOT_THIS_PROCESSOR)
+        assert user.screen.tree_pane.schema.view.rows == []
+        await user.press("F")
+        assert user.screen.tree_pane.key_tree.display
 
 
 async def test_enter_lists_the_keys_of_a_level_or_of_those_that_a_filter_leaves_and_escape_comes_back() -> None:

@@ -12,7 +12,7 @@ from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.facts import Unknown
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Report
-from rtui.analysis.report.members import EntryReport, Figure, RegistryReport
+from rtui.analysis.report.members import Figure, RegistryReport, weight_of
 from rtui.analysis.report.tables import totals
 from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells
 from rtui.analysis.report.tables.keys import about_to_expire, big_keys, cliffs, hot_keys, hot_slots, longer_keys, no_ttl
@@ -62,7 +62,7 @@ def registry_tables(report: Report) -> Iterator[Table]:
 def registered(report: Report, found: RegistryReport) -> Table:
     """Return the patterns that have keys, most bytes first."""
     cells = Cells(report)
-    entries = sorted((one for one in found.entries if one.inspected_keys), key=_weight, reverse=True)
+    entries = sorted((one for one in found.entries if one.inspected_keys), key=weight_of, reverse=True)
     rows = tuple(
         (
             one.pattern,
@@ -163,10 +163,6 @@ def names(report: Report) -> Table:
     subjects = tuple(one.examples[0] if one.examples else None for one in broken)
     columns = (_RULE, KEYS, SHARE_OF_KEYS, _BYTES, _WHERE, _EXAMPLE)
     return Table("names", "Names that break rules", columns, rows, subjects)
-
-
-def _weight(one: EntryReport) -> tuple[float, float]:
-    return (0.0 if one.memory_bytes is None else as_estimate(one.memory_bytes).value), as_estimate(one.keys).value
 
 
 def _memory(cells: Cells, value: Figure | None, known: int, keys: int) -> Cell:
