@@ -26,7 +26,7 @@ from rtui.server.search.search import Stage
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.target import parse_target
 from rtui.tui.analyse.screen import AnalyseScreen
-from rtui.tui.browse import schema_source
+from rtui.tui.browse import schema
 from rtui.tui.browse.columns import ALL_COLUMNS
 from rtui.tui.browse.level_lines import LevelDetail, lay_out_levels, level_line, schema_title
 from rtui.tui.browse.schema import Level, Schema, SchemaRows
@@ -266,7 +266,7 @@ async def test_where_names_cannot_be_counted_it_says_why(monkeypatch: pytest.Mon
     def fail() -> None:
         raise RtuiError("No analysis", NOT_THIS_PROCESSOR)
 
-    monkeypatch.setattr(schema_source, "import_counting", fail)
+    monkeypatch.setattr(schema, "import_counting", fail)
     async with browsing() as user:
         await user.pilot.press("F")
         await until(user.pilot, lambda: bool(user.pilot.app._notifications))
