@@ -320,7 +320,7 @@ async def test_a_node_that_is_gone_is_named_with_its_slots_and_the_report_is_not
 async def test_nodes_whose_names_have_no_address_are_no_part_of_what_was_covered(
     cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(SETTLE, 0.3)
+    monkeypatch.setattr(SETTLE, 2.0)
     cluster.fill([b"key:%d" % number for number in range(600)])
     seed, *_ = cluster.primaries
     for at, member in enumerate(cluster.members):

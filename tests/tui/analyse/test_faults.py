@@ -223,5 +223,5 @@ async def test_keys_in_one_packet(valkey: Server, tmp_path: Path) -> None:
         await visitor.press("3", "slash", *"user:10", "enter", "down", "tab", "3")
         await visitor.until_shown(f"exact · {MANY:,} keys", "[3 Big keys]", "rows with user:10")
         rows = screen_of(visitor).view.table.rows
-        assert len(rows) > 0
+        await visitor.until(lambda: len(rows), "rows")
         assert all("user:10" in rows.texts(line)[0] for line in range(len(rows)))
