@@ -87,7 +87,7 @@ class SlotPasses:
             return replace(node, dialect=Dialect.SLOTTED, spans=())
         if self.dialect is not Dialect.SLOTTED:
             return node
-        if is_first and not self.slots.is_partial:  # with slots that come before the cursor has reached them
+        if is_first and (not self.slots.is_partial or wanted >= view.owned):  # with what comes before the cursor
             self._visiting = ALL
             return node
         ranges = joined_ranges((slot, slot) for slot in wanted)
