@@ -269,7 +269,7 @@ cdef class CompiledRange:
 
 
 cdef class CompiledTable:
-    """The size of the table that is scanned, as `TableWatch` follows it."""
+    """The size of the server's hash table while it is scanned."""
 
     def __init__(self):
         raise TypeError("it is had as `CompiledRanges.table`")
