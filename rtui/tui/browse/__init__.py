@@ -1,1 +1,1 @@
-"""The tree of namespaces, with the details of what is under its cursor."""
+"""The tree of namespaces beside the details of the key or namespace under its cursor."""

@@ -1,8 +1,8 @@
-"""The columns of the tree: which of them fit, and screens to choose them and what rows are sorted by.
+"""The columns of the tree: how many fit, and the screens to choose columns and the sort order.
 
-Keys and namespaces share the places of columns, so that no row has blanks. Where it is wide, keys show more, below
-longer bars of namespaces. After an analysis there are more columns of namespaces than fit into most terminals: the
-least telling ones go first, never the one that rows are sorted by.
+Keys and namespaces share the places of columns, so that no row has blanks. On wide terminals keys show more columns,
+below longer bars of namespaces. After an analysis namespaces have more columns than fit into most terminals: the least
+telling columns go first, never the sort column.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from rtui.keyspace.text.display import SafeText
 
 
 class TreeColumn(StrEnum):
-    """What a row can show beside its name; those from the type on belong to keys, the others to namespaces.
+    """The columns beside a row's name: first those of namespaces, then, from the type on, those of keys.
 
-    Keys, too, have an idle time and a share of the bytes.
+    Keys also have an idle time and a share of the bytes.
     """
 
     KEYS = "keys"
@@ -67,7 +67,7 @@ FEW_FIELDS: Final = 3
 """After an analysis, more places than these are for names of `WIDE_NAME_CELLS` only."""
 
 LONG_NAME_CELLS: Final = 44
-"""Names that need it get up to this width, which is what a terminal of 80 columns gives; places go before."""
+"""Long names get up to this width, as on a terminal of 80 columns; columns are dropped to make room."""
 
 WIDE_LONG_NAME_CELLS: Final = 60
 """Names that need it get up to this width before keys show more than their type, TTL and size."""
@@ -100,7 +100,7 @@ _SHORT_TITLES: Final = {TreeColumn.LENGTH: "len", TreeColumn.ENCODING: "enc"}
 
 @dataclass(frozen=True, slots=True)
 class RowField:
-    """A stretch of each row: what namespaces show there, what keys show there, and how wide it is."""
+    """A stretch of each row: its column for namespaces, its column for keys, and its width."""
 
     namespace: TreeColumn | None
     key: TreeColumn | None
@@ -181,9 +181,9 @@ def lay_out_row(
 ) -> RowLayout:
     """Divide `width` cells among the name and the enabled columns, as many as fit.
 
-    `longest` is what the longest name takes with its indent: so that it is shown whole, or in `LONG_NAME_CELLS`, all
-    places but the first give way. With `is_analysed` there are figures of an analysis; what rows are sorted by then has
-    the first place. With `is_cluster` keys have nodes.
+    `longest` is the width of the longest name with its indent: to show it whole, or in `LONG_NAME_CELLS`, all places
+    but the first give way. With `is_analysed` there are figures of an analysis, and the sort column has the first
+    place. With `is_cluster` keys have nodes.
     """
     if not is_cluster:
         enabled -= {TreeColumn.NODE}
@@ -272,11 +272,11 @@ SORTS: Final = {
     Sort.IDLE: ("idle", "longest unused first"),
     Sort.TYPE: ("type", "keys by type"),
 }
-"""What rows can be sorted by: a word for the header, and what comes first."""
+"""The sort orders: a word for the header, and which rows come first."""
 
 
 def sort_names(*, is_analysed: bool) -> list[SafeText]:
-    """Return what rows can be sorted by for a list; `is_analysed` is whether namespaces have figures of an analysis."""
+    """Return the sort orders as entries of a list; `is_analysed`: namespaces have figures of an analysis."""
     needs = frozenset() if is_analysed else {Sort.MEMORY, Sort.MEAN, Sort.TTL, Sort.IDLE}
     missing = "keys; namespaces after an analysis"
     return [SafeText(f"{word:15}{missing if sort in needs else order}") for sort, (word, order) in SORTS.items()]

@@ -1,4 +1,4 @@
-"""The commands of the tree and of the details beside it, and what holds of both for the commands that need it."""
+"""The commands of the tree and of the details beside it, and the conditions of both on which commands depend."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ VALUE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
 """In the order of the help screen. Keys that the screen around it has, too, do the same thing there to a key."""
 
 SHARED: Final = {"find": "filter", "sort": "sort", "copy": "copy_name", "copy_menu": "copy_menu"}
-"""By a command of the value, the one of the screen that has the same key, and does the same thing to keys."""
+"""By command of the value, the command of the screen with the same key and the same effect on keys."""
 # fmt: on
 
 
@@ -146,7 +146,7 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
 
 
 def browse_conditions(status: BrowsingStatus, detail: Detail, cursor: Row | None) -> dict[Condition, bool]:
-    """Return what holds of the scan, of the details and of the row under the cursor."""
+    """Return which conditions of the scan, the details and the row under the cursor hold."""
     state, preview = status.progress.state, detail.preview
     return {
         Condition.LIVE: True,

@@ -1,11 +1,11 @@
-"""Choosing a decoder by hand, from a list of those that fit and then all others, and remembering the choice.
+"""Choosing a decoder by hand, from a list of the fitting ones and then all others, and remembering the choice.
 
-What is chosen for a value is used for the values of all keys with the same pattern, such as `user:{id}:profile`, in
-this run and the next ones; for what was opened from a field, for that field of such keys. Text and hex are two ways to
-look at stored bytes, and not remembered.
+A decoder chosen for a value is used for the values of all keys with the same pattern, such as `user:{id}:profile`, in
+this run and the next ones; a decoder chosen for a field is used for that field of such keys. Text and hex are two ways
+to look at stored bytes, and not remembered.
 
-The rows of a collection show what their values mean: in a word or two, or as the places of a geo key. Copying, opening
-and writing take the stored bytes.
+The rows of a collection show the meanings of their values: in a word or two, or as the places of a geo key. Copying,
+opening and writing take the stored bytes.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class DecoderScreen(ListScreen[int | None]):
 
 
 def decoder_choices(document: Document) -> list[str | None]:
-    """Return what can be chosen for a document: None for what fits by itself, then those that fit, then all others."""
+    """Return the decoders to choose from: None for the automatic one, then the fitting ones, then all others."""
     choices = [None, *document.choices.fitting[1:], *document.choices.others]
     return choices if document.choice in choices else [*choices, document.choice]
 
@@ -128,7 +128,7 @@ ChosenFor = Callable[[Item], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Meanings:
-    """What the elements and the names of a page mean, where their bytes do not say it."""
+    """Decoded texts for the elements and names of a page whose bytes need decoding."""
 
     elements: dict[PreviewRow, list[Piece]] = field(default_factory=dict)
     names: dict[bytes, list[Piece]] = field(default_factory=dict)
@@ -150,7 +150,7 @@ NO_MEANINGS: Final = Meanings()
 
 
 def meanings_of(preview: Preview, chosen: ChosenFor) -> Meanings:
-    """Return what the elements of a page mean; takes up to `SECONDS`, and belongs into a thread."""
+    """Return decoded texts for the elements of a page; takes up to `SECONDS`, so call it in a thread."""
     found = Meanings()
     has_values = any(column.meaning is Meaning.VALUE for column in preview.columns)
     until_s = time.thread_time() + SECONDS

@@ -52,7 +52,7 @@ MOST_LEFT: Final = 50
 
 
 def automatic_decoder(preview: Preview) -> str | None:
-    """Return the decoder of a string unless another one is chosen; None for the one that fits."""
+    """Return the decoder that a string gets unless another one is chosen; None for the best fit."""
     return HEX.name if preview.kind in UNDECODED else None
 
 
@@ -63,7 +63,7 @@ def may_be_encoded(beginning: bytes) -> bool:
 
 
 Spawn = Callable[[Work], object]
-"""Starts a worker, which ends the one before."""
+"""Starts a worker and cancels the previous one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,11 @@ class Detail:
     biggest: tuple[RowFacts, ...] | None = None
     """The biggest keys of a small namespace, largest first; None where they were not asked."""
     document: Document | None = None
-    """What the bytes of a string mean; None for other types, and where only a part of it was read."""
+    """The decoded string; None for other types, and if only a part of the string was read."""
     meanings: Meanings = NO_MEANINGS
     """The meanings of the elements of the page."""
     references: KeyReferences | None = None
-    """What the page that is shown points to, and who should point to the key; None where that was not asked."""
+    """The references of the shown page and those expected to point to the key; None if not asked."""
     is_fetching_page: bool = False
     """Another page is being fetched."""
     refused_place: SafeText | None = None
@@ -111,8 +111,8 @@ class DetailFetcher:
     ) -> None:
         """`spawn` starts workers; `on_change` is called with each detail that is to be shown.
 
-        `row_facts` returns what the row of a key shows, None where nothing is known; `decoders` are those that were
-        chosen by hand.
+        `row_facts` returns the facts in the row of a key, None if nothing is known; `decoders` are the decoders chosen
+        by hand.
         """
         self._decoders = decoders
         self._session = session
@@ -134,7 +134,7 @@ class DetailFetcher:
 
     @property
     def readable(self) -> Detail:
-        """The detail with the page that stands on the screen: while its key is fetched again, the one before."""
+        """The detail whose page is on the screen: the previous one while its key is fetched again."""
         now, last = self.detail, self._last_read
         is_fetched_again = now.preview is None and now.key is not None and now.key == last.key
         return replace(last, row=now.row) if is_fetched_again else now
@@ -152,7 +152,7 @@ class DetailFetcher:
         self._start(partial(self._load, wanted, 0.0 if at_once else REST_S), wanted)
 
     def show_level(self, level: LevelDetail | None) -> None:
-        """Show what is known of a level of the schema; nothing is fetched."""
+        """Show the known facts of a level of the schema; nothing is fetched."""
         wanted = Detail(level=level)
         self._start(partial(self._load, wanted, 0.0), wanted)
 
@@ -172,7 +172,7 @@ class DetailFetcher:
         self._start(partial(self._load, wanted, 0.0), wanted)
 
     def unlist(self) -> None:
-        """Go on showing a key whose row is listed anew, and fetch what is shown of it again."""
+        """Go on showing a key whose row is listed anew, and fetch its facts and page again."""
         if self.detail.key is not None and self._wanted is None:
             self.detail = replace(self.detail, row=None)
             self.refresh()
@@ -192,7 +192,7 @@ class DetailFetcher:
         self._start(partial(self._load, blank, 0.0))
 
     def ask_references(self, registry: Registry) -> None:
-        """Ask what the key points to, once there is a page of its value; not while something else is fetched."""
+        """Ask for the references of the key once a page of its value is shown; not while something else is fetched."""
         now = self.detail
         if now.references is None and now.preview is not None and self._wanted is None and self._fetching is None:
             self._start(partial(self._references, now, registry))
@@ -215,7 +215,7 @@ class DetailFetcher:
             self._start(partial(self._turn, detail, page))
 
     def find(self, find: Find) -> None:
-        """Show what matches in the value, page by page; `go_back` goes back to the page of now."""
+        """Show the matches in the value, page by page; `go_back` returns to the current page."""
         preview = self.readable.preview
         if preview is None:
             return
@@ -224,14 +224,14 @@ class DetailFetcher:
         self.turn(Page(find=find))
 
     def go_back(self) -> bool:
-        """Go back from what was found, or from a place, to the page before; return whether there was one."""
+        """Go back from matches, or from a place, to the previous page; return whether there was one."""
         if not self._left or self.readable.facts is None:
             return False
         self.turn(self._left.pop())
         return True
 
     def go_to(self, text: str) -> None:
-        """Fetch the page at a typed place; where there is none, the detail says why."""
+        """Fetch the page at a typed place; the detail says why if the place does not exist."""
         detail = self.readable
         if detail.facts is not None:
             self._start(partial(self._go_to, detail, detail.facts, text))
@@ -241,7 +241,7 @@ class DetailFetcher:
         self._spawn(work)
 
     def _learn(self, detail: Detail) -> None:
-        """Note a part of what is being fetched; it is shown with the rest, unless that takes long."""
+        """Note a part of the detail being fetched; parts are shown together, unless fetching takes long."""
         self.detail = detail
         if self._shows_parts:
             self._on_change(detail)
@@ -317,9 +317,9 @@ class DetailFetcher:
             await self._read(facts, page)
 
     async def _read(self, facts: KeyFacts, page: Page) -> None:
-        """Read a page of the value; of what is looked for in it, go on until there is a page of it.
+        """Read a page of the value; of a search in it, read on until a page of matches is full.
 
-        Where the key has gone since, or another one has its name, that one's facts and first page are shown.
+        If the key has gone, or another key has taken its name, the facts and first page of the new key are shown.
         """
         preview = await self._session.keys.preview(facts, page)
         if preview.refusal is not None and preview.refusal.reason is Reason.GONE and not facts.is_gone:
@@ -354,7 +354,7 @@ class DetailFetcher:
         self.detail = self._last_read = replace(page_read, references=references, is_fetching_page=False)
 
     async def _document(self, facts: KeyFacts, preview: Preview) -> Document | None:
-        """Return what the bytes of a string mean, all of them read where they are few; None for other types."""
+        """Return the decoded string, after reading the rest of a short one; None for other types."""
         window = preview.window
         if window is None or window.offset_bytes or not window.data:
             return None
@@ -408,7 +408,7 @@ MOST_BYTES_LOOKED_AT: Final = 16 << 20
 
 
 def is_page_full(found: Preview) -> bool:
-    """Return whether what was found so far is shown as a page, and the next one is fetched only on demand."""
+    """Return whether the matches so far fill a page, so that the next one is fetched only on demand."""
     count = len(found.rows) if found.elements is None else found.elements
     most = MOST_LOOKED_AT if found.type != STRING.name else MOST_BYTES_LOOKED_AT
     return count >= MOST_FOUND or found.looked_at >= most or found.refusal is not None

@@ -65,7 +65,7 @@ class DetailPane(Vertical):
         registry: Registry | None = None,
         id: str | None = None,
     ) -> None:
-        """`run` starts workers; `totals` returns what shares are measured against, `row_facts` what a row shows."""
+        """`run` starts workers; `totals` returns the bases of shares, `row_facts` the facts in the row of a key."""
         super().__init__(id=id)
         self._registry: RegistryLines | None = None
         if registry is not None:
@@ -108,7 +108,7 @@ class DetailPane(Vertical):
         return self.tab is Tab.REFERENCES and self.detail.key is not None and self.value.has_keyboard
 
     def _show(self, detail: Detail) -> None:
-        """Show a detail, from the top of its body unless it is the one that was shown before."""
+        """Show a detail, from the top of its body unless it was shown before."""
         if not self.is_attached:
             return
         if detail.refused_place is not None and detail is not self.shown:
@@ -122,14 +122,14 @@ class DetailPane(Vertical):
 
     @on(ValuePane.Changed)
     def _value_changed(self, event: ValuePane.Changed) -> None:
-        """Show beside the tabs what is shown of the value now, and offer what can be done with it."""
+        """Show beside the tabs which part of the value is shown, and offer the commands for it."""
         event.stop()
         if self.shown is not None:
             self._show_facts(self.shown)
             self.post_message(self.Changed(self.shown))
 
     def _show_facts(self, detail: Detail) -> None:
-        """Show all but the body: what changes as time goes by."""
+        """Show all but the body: ages, times to live and shares change as time goes by."""
         totals, now_s = self._totals(), self._clock()
         self.set_class(self._registry is not None and detail.key is not None, "-registry")
         value = self.value.value
@@ -178,7 +178,7 @@ class DetailPane(Vertical):
         self.action_show_tab(self.tab - 1)
 
     def action_next_page(self) -> None:
-        """Fetch the next page of the value, or go to the next place of what was found in what is shown."""
+        """Fetch the next page of the value, or go to the next match in the rows that are shown."""
         if self.value.find_next():
             return
         preview = self.fetcher.readable.preview
@@ -264,10 +264,10 @@ def head_lines(
     registry: RegistryLines | None = None,
     has_age: bool = False,
 ) -> Sequence[Line]:
-    """Return the facts of a key or a namespace; `now_s`, in seconds since the epoch, is the time that they age by.
+    """Return the facts of a key or a namespace; `now_s`, in seconds since the epoch, is the time for their ages.
 
-    `has_age` says how old they are, where what the tab shows was asked at another time. What the registry says of a key
-    follows, if there is one.
+    `has_age` adds the age of the facts, for a tab whose content was asked for at another time. The registry's lines for
+    a key follow, if there is a registry.
     """
     if detail.level is not None:
         return detail.level.head(width)

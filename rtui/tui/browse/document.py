@@ -1,4 +1,4 @@
-"""A string, a field or an element as what its bytes mean: which decoders were chosen, what of its tree is folded."""
+"""A decoded string, field or element: its decoders, whether chosen by hand, and the folded nodes of its tree."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Document:
     total_bytes: int | None = None
     """How long the value is, where that is known."""
     choice: str | None = None
-    """The decoder that was chosen by hand; None for what fits by itself."""
+    """The decoder that was chosen by hand; None for the automatic one."""
     chosen_for: str = ""
     """The pattern of keys for which the choice is remembered."""
     refused: str = ""
@@ -85,7 +85,7 @@ class Document:
 
     @property
     def is_as_stored(self) -> bool:
-        """Whether it is the stored bytes, as text or hex: what a page of the value shows, too."""
+        """Whether it is the stored bytes as text or hex, as a page of the value shows them, too."""
         return self.found.chain in ((TEXT.name,), (HEX.name,))
 
     @property
@@ -110,10 +110,10 @@ def open_document(
     automatic: str | None = None,
     remembered: tuple[str | None, str] = (None, ""),
 ) -> Document:
-    """Return bytes decoded as what they are, or by what was chosen before; may take a quarter of a second.
+    """Return bytes decoded by the remembered decoder, or by the best fit; may take a quarter of a second.
 
-    `automatic` is what they are decoded by unless another decoder is chosen. What is `remembered`, and for which
-    pattern of keys, is not followed where it fails.
+    `automatic` is the decoder unless another one is chosen. `remembered` is a decoder, and the pattern of keys that it
+    was chosen for; it is not used if it fails.
     """
     found = decode(data, is_whole=is_whole, choose=automatic)
     document = Document(data, found, choices(data, is_whole=is_whole, found=found), is_whole, total_bytes)
@@ -131,13 +131,13 @@ def open_document(
 
 
 def decode_otherwise(document: Document, choice: str | None, automatic: str | None = None) -> Document:
-    """Return the same bytes by another decoder, None for what fits by itself; may take a quarter of a second."""
+    """Return the same bytes by another decoder, None for the automatic one; may take a quarter of a second."""
     found = decode(document.data, is_whole=document.is_whole, choose=choice or automatic)
     return _folded(replace(document, found=found, choice=choice, chosen_for="", refused=""))
 
 
 def _folded(document: Document) -> Document:
-    """Return a document that was decoded just now, what is deep in it folded."""
+    """Return a newly decoded document with its deep nodes folded."""
     root = document.found.root
     if document.found.truncated:
         drop_unfinished(root)
@@ -175,7 +175,7 @@ def notes_of(document: Document, width: int) -> list[ValueRow]:
 
 
 def _chosen_notes(document: Document) -> list[SafeText]:
-    """Say that the decoder was chosen by hand, and how to go back; or why what was chosen before is not used."""
+    """Say that the decoder was chosen by hand and how to go back; or why a remembered one is not used."""
     if document.refused:
         return [display_text(document.refused)]
     if document.choice is None:

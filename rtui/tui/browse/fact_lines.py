@@ -83,10 +83,10 @@ class Fact(NamedTuple):
 def name_lines(
     name: SafeText, width: int, role: Role = Role.STRONG, note: Line = (), *, raw: bytes | None = None
 ) -> list[Line]:
-    """Return a name on its lines, cut in the middle when it is too long for them and the `note` at the end.
+    """Return a name on its lines, cut in the middle if it is too long for them with the `note` at the end.
 
-    Of a `raw` name it is said on a line that is left which of its letters are of another script, behind a longer one
-    that there are some.
+    For a `raw` name a free line names its letters of another script; after a longer name it only says that there are
+    some.
     """
     room, taken = width - 2 * MARGIN, line_width(note) + NOTE_GAP if note else 0
     shown = cut_middle(name, max(room, NAME_LINES * room - taken)) if note else name
@@ -139,8 +139,8 @@ def fact_lines(
 ) -> list[Line]:
     """Return the head for a key: its name, then its facts in their places.
 
-    `now_s`, in seconds since the epoch, says how far the time to live has run down; None: it is as it was asked.
-    `changes` are those of a key that is watched. With `has_age` it is said how long ago they were asked.
+    `now_s`, in seconds since the epoch, is the time for the remaining time to live; None shows it as it was asked.
+    `changes` are the changes of a watched key. `has_age` adds how long ago the facts were asked.
     """
     age = age_line(facts.asked_at_s, now_s) if has_age else ()
     if facts.is_gone:
@@ -255,7 +255,7 @@ def moment(moment_s: float, now_s: float, cells: int) -> SafeText:
 
 
 def explanations(facts: KeyFacts) -> list[SafeText]:
-    """Return why facts are missing and what else is to be known, as sentences for below the value."""
+    """Return why facts are missing, and other remarks on the key, as sentences for below the value."""
     found: dict[str, object] = {
         "type": facts.type,
         "encoding": facts.encoding,

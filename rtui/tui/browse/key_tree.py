@@ -80,7 +80,7 @@ class KeyTree(TreeRows, can_focus=True):
         """Other rows are in view, or the same ones in another layout."""
 
     def __init__(self, rows: VisibleRows, facts: RowFactsCache, weights: RowWeights, *, id: str | None = None) -> None:
-        """`facts` is looked into at each repaint, and `weights` for what keys are sorted by."""
+        """`facts` is looked up at each repaint; `weights` are the sort weights of keys."""
         super().__init__(id=id)
         self.rows = rows
         """The rows that can be scrolled to."""
@@ -102,7 +102,7 @@ class KeyTree(TreeRows, can_focus=True):
         self.totals = Totals(complete=False)
         """The whole that shares are parts of."""
         self.figures: TreeFigures | None = None
-        """What an analysis knows of the namespaces of these rows."""
+        """The figures of an analysis for the namespaces of these rows; None without an analysis."""
         self.node_of_slot: Sequence[SafeText] = ()
         """Of a cluster by slot the node that serves it; empty for one server."""
         self._facts = facts
@@ -144,7 +144,7 @@ class KeyTree(TreeRows, can_focus=True):
         self._update_row_layout()
 
     def show_figures(self, figures: TreeFigures | None) -> None:
-        """Show what an analysis knows of namespaces, None for nothing, in columns of their own."""
+        """Show the figures of an analysis, None for no analysis, in the columns of namespaces."""
         is_other_layout = (figures is None) is not (self.figures is None)
         self.figures = figures
         self._show_more(is_other_layout=is_other_layout)
@@ -333,9 +333,9 @@ class KeyTree(TreeRows, can_focus=True):
         self.post_message(self.Highlighted(self.cursor))
 
     def _nearest(self, row: Row | None) -> int:
-        """Return the number of the innermost visible namespace that holds a row which is not visible any more.
+        """Return the line of the innermost visible namespace that holds a row which is not visible any more.
 
-        Where there is none it is the row that has its number now, while untouched the first one.
+        Without such a namespace it is the line where the cursor is, or the first line while the tree is untouched.
         """
         node = None if row is None else row.namespace
         while node is not None:

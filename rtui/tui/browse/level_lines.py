@@ -258,7 +258,7 @@ def _sizes(detail: LevelDetail, width: int) -> list[ValueRow]:
 
 
 def example_keys(level: Level, most: int) -> list[bytes]:
-    """Return some keys of a level: those of a pattern, or one of each pattern below, the heaviest first."""
+    """Return example keys of a level: those of its pattern, or one for each pattern below, the heaviest first."""
     if level.node.examples:
         return list(level.node.examples[:most])
     found: list[bytes] = []
@@ -315,7 +315,7 @@ def _entry_lines(entry: Entry, width: int) -> list[Line]:
 
 
 COLUMNS: Final = frozenset({TreeColumn.KEYS, TreeColumn.SHARE, TreeColumn.BAR}) | ANALYSED_COLUMNS
-"""What a level can show: what a namespace of the tree can, and nothing that only keys have."""
+"""The columns of a level: those of namespaces of the tree, without those of keys."""
 
 CRUMB_LIMIT: Final = 24
 """Characters of a level's name in the header at most."""
@@ -330,7 +330,7 @@ def lay_out_levels(
 
 
 def level_line(level: Level, schema: Schema, layout: RowLayout, *, is_outdated: bool = False) -> Line:
-    """Return the row of a level in exactly the width of the layout; `is_outdated`: its names are those of before."""
+    """Return the row of a level in exactly the width of the layout; `is_outdated`: the names are of an earlier scan."""
     keys = schema.keys(level)
     is_old = is_outdated or not schema.is_current
     figures = RowFigures(
@@ -356,7 +356,7 @@ def level_line(level: Level, schema: Schema, layout: RowLayout, *, is_outdated: 
 
 
 def level_name(level: Level, limit: int) -> SafeText:
-    """Return the segment of a level, or what it folds to."""
+    """Return the segment of a level, or the placeholder of its folded segments."""
     if level.node.kind is NodeKind.OTHER:
         return fmt.OTHER
     return display(level.node.name, limit=limit) if level.node.name else EMPTY
@@ -378,9 +378,9 @@ def level_cells(level: Level) -> int:
 
 
 def schema_title(level: Level | None, needle: bytes | None, note: SafeText, cells: int) -> SafeText:
-    """Return the title over the rows: what they are, the levels that the one under the cursor is in, and a note.
+    """Return the title over the rows: "Schema", the levels above the one under the cursor, and a note.
 
-    `needle` is the text that names are filtered by. In a few cells the levels go first, then the note.
+    `needle` is the text that names are filtered by. In a narrow title the levels are dropped first, then the note.
     """
     if needle is not None:
         return SafeText(f"Schema of names with {display(needle, limit=40)}")

@@ -255,7 +255,7 @@ def _sentences(found: NamespaceFigures, totals: Totals) -> list[SafeText]:
 
 
 def heading(title: SafeText, width: int, *columns: tuple[SafeText, int]) -> Line:
-    """Return the title of a section, with those of its columns at the right."""
+    """Return the title of a section, with the titles of its columns at the right."""
     cells = sum(size for _, size in columns)
     room = width - 2 * MARGIN - cells
     titles = [Span(right(text, size), Role.FAINT) for text, size in columns]
@@ -320,7 +320,7 @@ def _left_out(number: int) -> list[ValueRow]:
 
 
 def _pattern_line(nodes: Sequence[Node], part: float, mark: Mark, width: int) -> Line:
-    """Return one pattern: its name below the namespace, keys, bytes, and its part of those of the namespace."""
+    """Return the row of a pattern: its name below the namespace, its keys, bytes, and share of the namespace."""
     cells = bar_cells_of(width)
     room = max(4, width - 2 * MARGIN - _COUNT_CELLS - _SIZE_CELLS - cells - 2)
     stats, filled = nodes[-1].stats, bar(part, cells)

@@ -1,14 +1,14 @@
 """The parts of the main screen around its trees: two panes with a border to move, the status bar of the scan, watching.
 
-Keys and the mouse move the border. Watching a key, or the keys in view below an open namespace, asks again for what the
-panes show when it is time, and marks changes.
+Keys and the mouse move the border. Watching a key, or the keys in view below an open namespace, fetches their facts
+again when they are due, and marks changes.
 
 A refresh is a handful of commands: the facts of a key and the page of its value that is shown, or type, TTL and memory
-of the keys on the screen. The time from question to answer bounds what the server spent on it. So a refresh that took
-3 ms is repeated after 3 s, which keeps rtui below a thousandth of the server's time, and never more often than every
+of the keys on the screen. The time from question to answer bounds what the server spent on it. So a refresh that took 3
+ms is repeated after 3 s, which keeps rtui below a thousandth of the server's time, and never more often than every
 `LEAST_S`; over a slow link, where most of that time is the network's, it is every `MOST_S`.
 
-Rates are taken over the last few refreshes. What has changed since the last one is marked until the clock ticks next.
+Rates are taken over the last few refreshes. Changes since the last one are marked until the clock ticks next.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Panes(Horizontal):
             self.percent = percent
 
     def __init__(self, left: Widget, right: Widget, percent: int | None, *, id: str | None = None) -> None:
-        """`percent` is the width of the left one as the user chose it, None for what the style sheet says."""
+        """`percent` is the width of the left pane as the user chose it, None for the width in the style sheet."""
         super().__init__(id=id)
         self.percent = percent
         self._left, self._right = left, right
@@ -158,7 +158,7 @@ class StatusBar(LinkedBar):
         return is_over and isinstance(status.link, Online) and self._is_filling is None
 
     def has_just_been_filled(self) -> bool:
-        """Return True once, when the keys have all been added: what was scanned before is not everything."""
+        """Return True once, when the demo has been loaded: an earlier scan has missed keys."""
         if self._is_filling is None or self._is_filling():
             return False
         self._is_filling = None
@@ -223,7 +223,7 @@ class PaneWatch:
         self._detail_pane.body.settle()
 
     def tick(self, *, is_ready: bool) -> None:
-        """Ask again about what is watched when it is time; a key is watched as long as its details are shown.
+        """Refresh the watched key or namespace when it is due; a key is watched while its details are shown.
 
         `is_ready` says that the server can be asked now.
         """
@@ -296,7 +296,7 @@ REFUSED: Final = literal(
 
 
 class Watcher:
-    """What is watched, if anything. All times but the durations of refreshes are seconds since the epoch."""
+    """The watched key or namespace, if any. All times but the durations of refreshes are seconds since the epoch."""
 
     def __init__(self) -> None:
         self.key: bytes | None = None
@@ -387,7 +387,7 @@ class Watcher:
         return keys
 
     def text(self, *, is_online: bool) -> SafeText:
-        """Return what is watched, how often, and how fast it changes; empty for nothing."""
+        """Return the watched key or namespace, the interval and the rates of change; empty if nothing is watched."""
         if not self.is_on:
             return SafeText("")
         name = self.key if self.key is not None else b"" if self.node is None else self.node.path()

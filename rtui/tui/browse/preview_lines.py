@@ -90,10 +90,10 @@ def preview_rows(
     document: Document | None = None,
     meanings: Meanings = NO_MEANINGS,
 ) -> list[ValueRow]:
-    """Return a page of a value for a panel of this width; where it was refused, why.
+    """Return a page of a value as rows for a panel of this width; if it was refused, the reason.
 
     `order` sorts the rows of the page; `document` is shown in place of the bytes of a string, `meanings` in place of
-    those of elements.
+    the bytes of elements.
     """
     rows: list[ValueRow] = [ValueRow(())]
     refusal = preview.refusal
@@ -173,7 +173,7 @@ def page_note(
 
 
 def position_text(preview: Preview, *, is_short: bool = False) -> SafeText:
-    """Return where the page is in the value, such as `101–200 of 12,000`; what is not known is left out."""
+    """Return the position of the page in the value, such as `101–200 of 12,000`; unknown parts are left out."""
     page = preview.page
     total: int | Unknown | None = preview.total
     if preview.window is not None:
@@ -427,7 +427,7 @@ def body_rows(
 
 
 def _value_rows(value: ShownValue, width: int) -> list[ValueRow]:
-    """Return the rows of the value, or of what was opened in it."""
+    """Return the rows of the value, or of the document opened in it."""
     detail, document = value.detail, value.decoded
     if value.opened and document is not None:
         titles = " › ".join(one.title for one in value.opened)

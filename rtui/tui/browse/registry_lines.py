@@ -1,6 +1,6 @@
 """The registry beside a key: three lines with its pattern, purpose and unmet expectations; the tab of its references.
 
-References are rows that lead to the keys that this one points to, and to those that should point to it; above them
+References are rows that lead to the keys that this one points to, and to the keys expected to point to it; above them
 stands the way that led here.
 """
 
@@ -161,14 +161,14 @@ def _found(check: Check, found: Found) -> SafeText:
 
 
 def _piece(registry: Registry, rule: str, mark: SafeText, what: SafeText) -> Piece:
-    """Return what is broken, in the colour of how much it matters; rules that are off are not shown so."""
+    """Return a broken rule, coloured by its severity; a rule that is off is muted."""
     severity = registry.rules.severity(rule)
     role = _ROLES.get(severity, Role.MUTED)
     return Piece(0 if severity is Severity.ERROR else 1, (Span(mark, role), Span(cut(what, 60), role)))
 
 
 def _title(rule: str) -> str:
-    """Return what breaks a rule, as a part of a line."""
+    """Return the title of a rule, beginning in lower case, as a part of a line."""
     title = RULES[rule].title
     return title[0].lower() + title[1:] if not title.startswith("UTF") else title
 
@@ -224,7 +224,7 @@ def _section(title: SafeText, links: Sequence[Link], width: int, note: SafeText 
 
 
 def _link_line(link: Link, width: int) -> Line:
-    """Return one key: whether it is there, its name, and what of the value it comes from."""
+    """Return the row of a referenced key: whether it exists, its name, and its source in the value."""
     source_cells = min(_SOURCE_CELLS, max(8, width // 3))
     room = max(4, width - 2 * MARGIN - _MARK_CELLS - source_cells - 1)
     name = display(link.key, limit=NAME_LIMIT) or literal("(empty)")

@@ -1,7 +1,7 @@
 """Rows of the tree beyond their names: which names are shown, the facts of listed keys, the weights for sorting.
 
 Facts are kept as of now, with the keys that have to be fetched. Rows are those of all keys, of a filter of the server,
-or of the names that a text is in.
+or of the names that contain a text.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class RowFactsCache:
         return wanted
 
     def due_again(self, rows: Iterable[Row]) -> list[bytes]:
-        """Return the keys among the rows to fetch while they stay in view: not those that are merely old."""
+        """Return the keys of rows in view whose facts are missing or expired, but not merely old."""
         return self.missing(rows, hold_s=float("inf"))
 
     def put(self, found: Sequence[RowFacts]) -> None:
@@ -124,11 +124,11 @@ MOST_WEIGHED: Final = 200_000
 
 
 class RowWeights:
-    """Weighs rows by the figures of an analysis, if there is one, and by what was asked of keys."""
+    """Sort weights of rows, from the figures of an analysis, if any, and the facts fetched for keys."""
 
     def __init__(self) -> None:
         self.figures: TreeFigures | None = None
-        """What is known of namespaces."""
+        """The figures of namespaces; None without an analysis."""
         self._keys: dict[tuple[Namespace, Sort], dict[bytes, float]] = {}
 
     def namespaces(self, node: Namespace, sort: Sort) -> WeightsAt | None:
@@ -158,7 +158,7 @@ class RowWeights:
             del self._keys[next(iter(self._keys))]
 
     def forget(self) -> None:
-        """Forget what was asked of keys: it is to be asked again."""
+        """Forget the facts fetched for keys, so that they are asked for again."""
         self._keys.clear()
 
 
@@ -167,7 +167,7 @@ FEW_ROWS: Final = 200
 
 
 class ShownRows:
-    """The rows that are shown; those of the whole keyspace stay as they are while filtered ones are shown."""
+    """The rows that are shown; the rows of the whole keyspace are kept while filtered ones are shown."""
 
     def __init__(self, store: NamespaceStore, sort: Sort, weights: RowWeights, *, is_reversed: bool = False) -> None:
         self._weights = weights
@@ -180,9 +180,9 @@ class ShownRows:
         self.is_searching = False
 
     def use(self, store: NamespaceStore, cursor: Row | None) -> bool:
-        """Show the rows of another store; True if it is the one before, whose rows are as they were left.
+        """Show the rows of another store; True if it is the previous one, whose rows are as they were left.
 
-        `cursor` is where the rows that were shown so far are left.
+        `cursor` is the cursor of the rows shown until now.
         """
         before, self._before = self._before, (self.all_rows, cursor)
         is_back = before is not None and before[0].store is store

@@ -5,10 +5,11 @@ loop, and the rest in a worker between other things.
 
 `Reopening` opens namespaces again after a scan has begun anew with an empty store. They are opened as soon as they have
 a key, and the cursor comes back when its row is there: a key may be among the last that the scan lists. Each try looks
-for all that has not come yet, so there is one whenever the keyspace has grown by a quarter, and one at the end.
+for all rows still missing, so there is one whenever the keyspace has grown by a quarter, and one at the end.
 
-`KeyRanking` sorts the keys of open namespaces by a fact that has to be asked of each first. A few are asked at once; of
-many the cost is said first. Progress stands in the header; Escape ends it, and the keys stay in the order of names.
+`KeyRanking` sorts the keys of open namespaces by a fact that has to be asked of each first. A few are asked at once;
+for many the user sees the cost first. Progress stands in the header; Escape ends it, and the keys stay in the order of
+names.
 """
 
 from __future__ import annotations
@@ -68,9 +69,9 @@ class Reopening:
         return True
 
     def work(self, *, complete: bool) -> Slices[Row | None]:
-        """Open what has come, in slices; return the row of the cursor once it is there.
+        """Open the namespaces listed by now, in slices; return the row of the cursor once it is listed.
 
-        In the end that is the row of what it was in, if it has not come.
+        At the end of the scan, if that row is missing, it is the row of its innermost listed namespace.
         """
         rows = self.rows
         for prefix in list(self.waiting):
@@ -111,7 +112,7 @@ FEW_KEYS: Final = 5_000
 
 
 class KeyRanking:
-    """Asks what keys are to be sorted by, one namespace after the other."""
+    """Fetches the facts by which keys are sorted, one namespace after the other."""
 
     def __init__(
         self,
@@ -152,9 +153,9 @@ class KeyRanking:
         return [node for node in rows.with_keys() if not self._weights.knows(node, sort)]
 
     def begin(self, rows: VisibleRows, nodes: Sequence[Namespace], *, asks_server: bool = False) -> None:
-        """Ask the keys of these namespaces and sort them, from the rows of the analysis where those tell it.
+        """Fetch the facts of the keys of these namespaces and sort them; rows of an analysis save the fetch.
 
-        What was under way ends.
+        A ranking under way is cancelled.
         """
         self.stop()
         if nodes:
@@ -203,10 +204,10 @@ class RowWork:
         show_header: Callable[[], None],
         show_sort: Callable[[Sort, bool], bool],
     ) -> None:
-        """`weights` are what the rows of `names` and `tree` are sorted by.
+        """`weights` are the sort weights of the rows of `names` and `tree`.
 
-        `show_header` shows over the rows what they are now. `show_sort` tells of another order, and whether it is
-        reversed; it returns whether the rows of names are shown, of which keys may have to be asked for it.
+        `show_header` shows the header of the current rows. `show_sort` is called with a new order, and whether it is
+        reversed; it returns whether the rows of names are shown, whose keys may have to be asked for it.
         """
         self.names, self.key_tree = names, tree
         self.ranking = KeyRanking(session, weights, self.spawn, self._keys_arranged)
@@ -217,7 +218,7 @@ class RowWork:
         self._sorts = 0
         """How many sorts are under way."""
         self._reopening: Reopening | None = None
-        """Opens again what was open before the scan began anew."""
+        """Reopens the namespaces that were open before the scan began anew."""
 
     @property
     def is_sorting(self) -> bool:
@@ -252,7 +253,7 @@ class RowWork:
             self._go_through(work, listed)
 
     def _is_current(self, node: Namespace) -> bool:
-        """Return whether a namespace belongs to the rows that are shown, not to those of an earlier scan."""
+        """Return whether a namespace belongs to the rows that are shown, not to an earlier scan."""
         self.refresh_rows()
         return node.root is self.names.rows.store.root
 
@@ -278,7 +279,7 @@ class RowWork:
             self.sort_by(sort)
 
     def choose_sort(self) -> None:
-        """Choose from a list what rows are sorted by."""
+        """Let the user choose the sort order of the rows from a list."""
         sorts = list(SORTS)
 
         def chosen(choice: int | None) -> None:
@@ -291,7 +292,7 @@ class RowWork:
         self.key_tree.app.push_screen(SortScreen(names, sorts.index(self.names.rows.sort_order)), chosen)
 
     def _reverse(self) -> None:
-        """Sort the other way round, by what is known of keys."""
+        """Reverse the sort order, as far as the facts of keys are known."""
         rows = self.names.rows
         self._sort_as(rows.sort_order, is_reversed=not rows.is_reversed)
 
@@ -320,7 +321,7 @@ class RowWork:
             self._ask_before(rows, nodes, keys)
 
     def _ask_before(self, rows: VisibleRows, nodes: Sequence[Namespace], keys: int) -> None:
-        """Say what sorting these keys costs, and begin if the user agrees."""
+        """Tell the cost of sorting these keys, and begin if the user agrees."""
         from rtui.server.search.columns import cost_sentence  # noqa: PLC0415 - when it is wanted, with all that finds keys
 
         sort = rows.sort_order
@@ -335,7 +336,7 @@ class RowWork:
         self.key_tree.app.push_screen(ChoiceScreen(title, answers), chosen)
 
     def _remember_open(self) -> None:
-        """Remember what was open, and where the cursor was, when the store has been emptied since."""
+        """Remember the open namespaces and the cursor if the store has been emptied since."""
         rows, tree = self.names.rows, self.key_tree
         closed, cursor, before = rows.take_closed(), tree.cursor, self._reopening
         is_lost = cursor is not None and cursor.namespace.root is not rows.store.root and not tree.awaits_cursor
@@ -350,7 +351,7 @@ class RowWork:
         tree.awaits_cursor = is_lost
 
     def reopen(self) -> None:
-        """Open what was open before, and go back to the row of the cursor, as far as they have come."""
+        """Reopen namespaces, and go back to the row of the cursor, as far as they are listed by now."""
         reopening, tree = self._reopening, self.key_tree
         complete = self._session.status.progress.state.is_over
         if reopening is None or reopening.rows is not self.names.rows or not reopening.begins(complete=complete):
@@ -397,7 +398,7 @@ class RowWork:
             self._sort(only_while(lambda: not tree.is_touched, work))
 
     def sort_at_end(self) -> None:
-        """Sort all rows once no more names come, what was opened meanwhile too, and again if keys are numbered anew."""
+        """Sort all rows once the scan has ended, newly opened ones too, and again if keys are numbered anew."""
         rows, store = self.names.rows, self.names.rows.store
         before = self._sorted_at_end.pop(rows, None)
         if not self._session.status.progress.state.is_over or self.names.is_searching:

@@ -4,14 +4,14 @@ A report has a node for each key pattern (`analysis/report/document`), in a tree
 `user:`, below it `{id}:` for 50,000 different ones, below that `orders`. A `Level` is such a node as a row. Where there
 is no analysis the report is one of names alone (`server/browsing/name_patterns`), so both look the same here.
 
-A report replaces the one before while an analysis or a scan goes on. Levels of the same path are the same for the user:
-what is open stays open, and once the user has been there rows keep their places, with new ones behind them.
+A report replaces the previous one while an analysis or a scan goes on. Levels of the same path are the same for the
+user: open levels stay open, and once the user has been there rows keep their places, with new ones behind them.
 
 There are some thousands of levels at most, so that rows are a plain list.
 
-An analysis of the keys that the tree shows has all figures, so its report is shown. Without one, and for names that are
-filtered, which no report tells apart, the names that are held are walked over (`NamePatterns`), and again as a scan
-brings more; also while an analysis has seen fewer keys than there are names.
+An analysis of the keys that the tree shows has all figures, so its report is shown. Without one, and for filtered
+names, which no report tells apart, the loaded names are walked over (`NamePatterns`), and again as a scan brings more;
+also while an analysis has seen fewer keys than there are names.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
 FIRST_ROWS: Final = 18
-"""At first levels are open as far as there are so many rows: those of a terminal of 24 lines."""
+"""The number of rows up to which levels are open at first: it fits a terminal of 24 lines."""
 
 NO_KEYS: Final = Known(0)
 
@@ -54,7 +54,7 @@ _Weight: TypeAlias = tuple[float, bytes]
 
 
 class Level:
-    """One segment of names at one place, or what such segments fold to."""
+    """A segment of names at a place in the tree, or the placeholder of folded segments."""
 
     __slots__ = ("below", "depth", "is_open", "parent", "place")
 
@@ -70,7 +70,7 @@ class Level:
 
     @property
     def node(self) -> Node:
-        """What the report says of it."""
+        """The node of the report."""
         return self.place.node
 
     @property
@@ -89,7 +89,7 @@ class Level:
         return tuple(one.node for one in self.upwards())[::-1]
 
     def upwards(self) -> Iterator[Level]:
-        """Yield this level, the one before, and so on up to the root."""
+        """Yield this level, its parent, and so on up to the root."""
         level: Level | None = self
         while level is not None:
             yield level
@@ -97,7 +97,7 @@ class Level:
 
 
 class Schema:
-    """The levels of one report and what is known of them."""
+    """The levels of a report with their figures."""
 
     def __init__(self, report: Report, *, is_of_names: bool = False, is_current: bool = True) -> None:
         """`is_of_names`: nothing is known but names; `is_current`: the report is of the keyspace as it is."""
@@ -166,7 +166,7 @@ class Schema:
         return [one[3] for one in (*known, *unknown)] + rest
 
     def _weight(self, level: Level, sort: Sort) -> _Weight | None:
-        """Return what puts a level at its place, the least first; None where that is not known."""
+        """Return the sort weight of a level, the least first; None if it is not known."""
         if sort is Sort.COUNT:
             return -self.keys(level).value, b""
         if sort in BY_NAME:
@@ -179,7 +179,7 @@ class Schema:
 
 
 class SchemaRows:
-    """The rows of a schema: which levels are open, in which order, and what stays of that with another report."""
+    """The rows of a schema: which levels are open, their order, and which of both a new report keeps."""
 
     def __init__(self, sort: Sort, *, is_reversed: bool = False) -> None:
         self.schema: Schema | None = None
@@ -192,7 +192,7 @@ class SchemaRows:
     def show(self, schema: Schema | None, *, keeps_places: bool = False, room: int = FIRST_ROWS) -> None:
         """Show the levels of another report, open as they were; with `keeps_places` in their order, too.
 
-        Those of the first report are open as far as there is room for so many rows.
+        Levels of the first report are opened as far as their rows fit into `room`.
         """
         before, self.schema = self.schema, schema
         if schema is not None:
@@ -217,7 +217,7 @@ class SchemaRows:
             pairs += [(old.below[places[one.node.step]], one) for one in new.below if one.node.step in places]
 
     def _open_first(self, root: Level, room: int) -> None:
-        """Open levels, those of most keys first, as far as there is room for all rows."""
+        """Open the levels with the most keys first, as far as their rows fit into `room`."""
         rows = len(root.below)
         waiting = [(-plain(one.node.stats.keys), one.path, one) for one in root.below]
         heapify(waiting)
@@ -249,7 +249,7 @@ class SchemaRows:
                 waiting += level.below[::-1]
 
     def open(self, level: Level) -> None:
-        """List what is below a level; where that is one row only, what is below it, too."""
+        """List the levels below a level; an only child is opened, too."""
         self._list(level)
         while len(level.below) == 1 and level.below[0].node.children:
             (level,) = level.below
@@ -266,7 +266,7 @@ class SchemaRows:
         self._flatten()
 
     def close(self, level: Level) -> None:
-        """Hide what is below a level; what is open there stays so for the next time."""
+        """Hide the levels below a level; which of them are open is kept for the next time."""
         level.is_open = False
         self._flatten()
 
@@ -288,7 +288,7 @@ class SchemaRows:
         return 0
 
     def reveal(self, path: Sequence[Step]) -> Level | None:
-        """Open what a level is in and return it, or the innermost there is of its path; None where there is none."""
+        """Open the ancestors of a level and return it, or the innermost known level of its path; None if none is."""
         level, found = None if self.schema is None else self.schema.root, None
         for step in path:
             if level is None:
@@ -300,7 +300,7 @@ class SchemaRows:
         return found
 
     def reveal_names(self, name: bytes, *, is_key: bool) -> Level | None:
-        """Open what a key, or a namespace, is counted in and return it, or the innermost level that is known."""
+        """Open the ancestors of the level that counts a key or a namespace; return it, or the innermost known one."""
         if self.schema is None:
             return None
         place = self.schema.root.place
@@ -325,7 +325,7 @@ class SchemaRows:
 
 
 class SchemaSource:
-    """Chooses the report of a schema and makes it where there is none."""
+    """Chooses the report of a schema, and makes one from names if there is no analysis."""
 
     def __init__(
         self,
@@ -333,16 +333,16 @@ class SchemaSource:
         on_change: Callable[[], object],
         on_failure: Callable[[SafeText], object],
     ) -> None:
-        """`run` starts a worker, which ends the one before; `on_change` is called when names have been walked over.
+        """`run` starts a worker and cancels the previous one; `on_change` is called after a walk over names.
 
-        `on_failure` is called with the reason where that can't be done.
+        `on_failure` is called with the reason if that fails.
         """
         self.schema: Schema | None = None
         """The schema; None before the first names have been walked over."""
         self._run, self._on_change, self._on_failure = run, on_change, on_failure
         self._worker: Worker[None] | None = None
         self._names: NamePatterns | None = None
-        """The latest walk, or the one that is under way."""
+        """The latest walk over names, perhaps still under way."""
 
     @property
     def fraction(self) -> float | None:

@@ -44,7 +44,7 @@ class SchemaView(TreeRows, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = bindings(BROWSE_COMMANDS, Owner.TREE)
 
     class Highlighted(Message):
-        """The cursor is on another level, more is known of it, or there is none."""
+        """The cursor is on another level or on none, or the level has new figures."""
 
     class Chosen(Message):
         """The user wants to see the keys of the level under the cursor."""
@@ -58,7 +58,7 @@ class SchemaView(TreeRows, can_focus=True):
         self.is_touched = False
         """Whether the user has been here, so that rows must keep their places."""
         self.is_outdated = False
-        """Whether the names are those of before."""
+        """Whether the names are of an earlier scan."""
         self.columns = ALL_COLUMNS
         self.row_layout: RowLayout = lay_out_row(0)
         """How rows are divided just now."""
@@ -69,9 +69,10 @@ class SchemaView(TreeRows, can_focus=True):
         return NO_LEVELS if self.model is None else self.model.rows
 
     def show(self, model: SchemaRows, schema: Schema | None, room: int, *, keeps_places: bool) -> None:
-        """Show the levels of a report, None for nothing yet; what was open stays open, and the cursor where it was.
+        """Show the levels of a report, None for nothing yet; open levels stay open, and the cursor stays where it was.
 
-        Of the first report so many rows are shown at most. With `keeps_places` known levels stay in their order.
+        The levels of the first report are opened up to `room` rows. With `keeps_places` known levels stay in their
+        order.
         """
         self.model = model
         before, line = self.cursor, self.cursor_line - self.scroll_offset.y
@@ -199,7 +200,7 @@ class SchemaView(TreeRows, can_focus=True):
             self._open()
 
     def action_collapse(self) -> None:
-        """Close the level under the cursor; go to the one that holds it when it is closed."""
+        """Close the level under the cursor; go to its parent when it is closed."""
         if self.cursor is not None and self.cursor.is_open:
             self._close(self.cursor)
         else:
@@ -225,7 +226,7 @@ class SchemaView(TreeRows, can_focus=True):
             self.rearranged()
 
     def jump(self, typed: str) -> None:
-        """Go to the first level beside the cursor's that begins with what was typed."""
+        """Go to the first sibling of the level under the cursor that begins with the typed text."""
         if self.model is not None and self.cursor is not None and typed:
             self._go_to(self.model.find_sibling(self.cursor, typed.encode()))
 
@@ -248,7 +249,7 @@ class SchemaView(TreeRows, can_focus=True):
 
 
 class TreeSchema:
-    """Shows the schema of what a tree shows."""
+    """Shows the schema of the keys in the tree."""
 
     def __init__(
         self,
@@ -260,7 +261,7 @@ class TreeSchema:
         totals: Callable[[], Totals],
         on_change: Callable[[], object],
     ) -> None:
-        """`run` starts a worker, which ends the one before; `on_change` is called when other levels are shown."""
+        """`run` starts a worker and cancels the previous one; `on_change` is called when other levels are shown."""
         self.view = SchemaView(id="schema")
         self.is_shown = False
         self._session, self._names, self._tree = session, names, tree
@@ -331,7 +332,7 @@ class TreeSchema:
             self._on_change()
 
     def _level_of(self, wanted: Sequence[Step] | Row) -> Level | None:
-        """Open what a level is in and return it: that of a path, or of a row of the tree of names."""
+        """Open the ancestors of the level of a path, or of a row of the tree of names, and return the level."""
         model = self.view.model
         if model is None:
             return None

@@ -1,4 +1,4 @@
-"""The main screen: the tree, the details of what is under its cursor, and how the scan is doing."""
+"""The main screen: the tree, the details of the key or namespace under its cursor, and the status of the scan."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ OF_VALUE: Final = (Owner.VALUE, Owner.DETAIL, Owner.BROWSE)
 """The owners of commands that come first in the footer while the value has the keyboard."""
 
 IN_SCHEMA: Final = {f"{Owner.TREE}.enter": "Its keys", f"{Owner.BROWSE}.schema": "Names"}
-"""What commands are called in the footer while the schema is shown."""
+"""The labels of commands in the footer while the schema is shown."""
 
 TICK_S: Final = 0.95
 """How often times and ages are shown anew: a little less than a second, so that each second is shown."""
 
 NOTHING_SHOWN: Final = (-1, False, False)
-"""What `BrowseScreen._shown` is before anything was shown, or when all has to be shown again."""
+"""`BrowseScreen._shown` before anything was shown, or when all has to be shown again."""
 
 ROW_FACTS: Final = "row facts"
 """The group of the workers that fetch the facts of rows."""
@@ -126,7 +126,7 @@ class BrowseScreen(CommandScreen[None]):
         yield self.footer_bar
 
     def on_mount(self) -> None:
-        """Show what there is and begin to poll."""
+        """Show the rows listed so far and begin to poll."""
         self.tree_pane.show_rows()
         self.session.on_change(lambda: self.call_later(self.flush))
         self.show_changes()
@@ -134,7 +134,7 @@ class BrowseScreen(CommandScreen[None]):
     # polling
 
     def show_changes(self) -> None:
-        """Show what has changed since the last call."""
+        """Show all changes since the last call."""
         if self.tree_pane.follow_store():
             self._show_all_again()
         status, names = self.session.status, self.tree_pane.names
@@ -170,14 +170,14 @@ class BrowseScreen(CommandScreen[None]):
         self._shown = NOTHING_SHOWN
 
     def _show_status(self) -> None:
-        """Show who the server is, how the scan is doing, and whether what is shown still holds."""
+        """Show the server's identity, the status of the scan, and a warning if the rows are outdated."""
         status = self.session.status
         self.banner.show_warning(browse_banner(status))
         self.title_bar.set_line(lambda width: title_line(status, width, self._label))
         self.status_bar.show_status()
 
     def _tick(self, status: BrowsingStatus) -> None:
-        """Once a second, while this screen is on top, show facts as they are now and fetch those that have expired."""
+        """Once a second, while this screen is on top, show facts as they are now and fetch expired ones."""
         now_s = asyncio.get_running_loop().time()
         if not self.is_current or now_s - self._ticked_at_s < TICK_S:
             return
@@ -193,7 +193,7 @@ class BrowseScreen(CommandScreen[None]):
 
     @on(events.ScreenResume)
     def _resumed(self) -> None:
-        """Show at once what has changed while another screen was on top."""
+        """Show at once the changes made while another screen was on top."""
         self._ticked_at_s = 0.0
         self.call_later(self.flush)
 
@@ -241,7 +241,7 @@ class BrowseScreen(CommandScreen[None]):
 
     @on(DetailPane.Changed)
     def _detail_changed(self, event: DetailPane.Changed) -> None:
-        """Show in the tree, too, what the details have found out about a key."""
+        """Show in the tree, too, the facts that the details have fetched of a key."""
         facts = event.detail.facts
         if facts is not None and facts is not self._listed_facts:
             self._listed_facts = facts
@@ -286,7 +286,7 @@ class BrowseScreen(CommandScreen[None]):
         self.flush_after(AT_ONCE_S)
 
     def action_rescan(self) -> None:
-        """Forget what was counted and scan again; what is open is opened again, and the cursor stays where it is."""
+        """Forget the counts and scan again; open namespaces are reopened, and the cursor stays where it is."""
         self.tree_pane.reset_for_scan()
         self.detail_pane.fetcher.unlist()
         self._run(self.session.rescan, "scan")
@@ -299,7 +299,7 @@ class BrowseScreen(CommandScreen[None]):
         self.offer_commands()
 
     def action_leave_filter(self) -> None:
-        """Close the line of the filter and go into what was found so far."""
+        """Close the line of the filter and go to the rows found so far."""
         self.filter_input.close()
         self.set_focus(self.tree_pane.view)
         self.offer_commands()
@@ -326,7 +326,7 @@ class BrowseScreen(CommandScreen[None]):
         return self.tree_pane.key_tree.cursor_place
 
     def show_place(self, place: TreePlace) -> None:
-        """Go to a row, opening what it lies in; nothing is asked of the server to find it."""
+        """Go to a row and open its ancestors; nothing is asked of the server to find it."""
         self.places.show(place)
         self.offer_commands()
 
@@ -412,7 +412,7 @@ class BrowseScreen(CommandScreen[None]):
         self.settings.choose("tree.width", event.percent)
 
     def action_sort(self) -> None:
-        """Choose what rows are sorted by."""
+        """Let the user choose the sort order of rows."""
         self.tree_pane.work.choose_sort()
 
     @on(TreePane.Sorted)
@@ -420,7 +420,7 @@ class BrowseScreen(CommandScreen[None]):
         self.settings.choose("tree.sort", f"{'-' if event.is_reversed else ''}{event.sort.value}")
 
     def _copies(self) -> list[Copy]:
-        """Return what can be copied of the key under the cursor or of the prefix of a namespace, its name first."""
+        """Return the copies of the key under the cursor or of the prefix of a namespace, its name first."""
         if self.tree_pane.is_schema:
             if (level := self.places.level) is None:
                 return []
@@ -437,7 +437,7 @@ class BrowseScreen(CommandScreen[None]):
             copy_text(self, entries[0].text)
 
     def action_copy_menu(self) -> None:
-        """Choose what to copy."""
+        """Open the list of copies."""
         if entries := self._copies():
             choose_copy(self, entries)
 
@@ -456,7 +456,7 @@ class BrowseScreen(CommandScreen[None]):
 
     @property
     def conditions(self) -> Conditions:
-        """What holds at the moment, of what commands may need."""
+        """The conditions of commands that hold at the moment."""
         found = browse_conditions(
             self.session.status, self.detail_pane.fetcher.readable, self.tree_pane.key_tree.cursor
         )
@@ -480,7 +480,7 @@ class BrowseScreen(CommandScreen[None]):
     @on(FilterInput.Changed)
     @on(events.DescendantFocus)
     def offer_commands(self) -> None:
-        """Show what can be done at the moment with what has the keyboard."""
+        """Show in the footer the commands available to the focused widget."""
         if self.filter_input.is_open:
             self.footer_bar.show_commands((), self.filter_input.keys_hint)
             return
@@ -503,7 +503,7 @@ class BrowseScreen(CommandScreen[None]):
 
     @on(Worker.StateChanged)
     def _worker_ended(self, event: Worker.StateChanged) -> None:
-        """Show at once what a worker has brought."""
+        """Show at once the results of a finished worker."""
         if event.worker.is_finished:
             self.call_later(self.flush)
 

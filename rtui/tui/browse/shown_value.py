@@ -1,6 +1,6 @@
-"""What is shown of a value, and how: the page, what was opened from it, how it is decoded and sorted.
+"""The shown value: its page, the documents opened from it, how it is decoded and sorted.
 
-What is opened lies on what it was opened from, as a stack: a field, in its JSON a member that holds base64, in that
+Each document lies on the one it was opened from, as a stack: a field, in its JSON a member that holds base64, in that
 again JSON.
 """
 
@@ -40,7 +40,7 @@ class Tab(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What was opened from a row, and the line of that row."""
+    """A document opened from a row, and the line of that row."""
 
     title: SafeText
     document: Document
@@ -52,22 +52,22 @@ class Opened:
 
 
 class ShownValue:
-    """The detail that is shown, and what the user has made of its value."""
+    """The detail that is shown, with the user's choices for its value."""
 
     def __init__(self) -> None:
         self.detail, self.tab = Detail(), Tab.VALUE
         self.order: RowOrder | None = None
         """How the rows of the page are sorted."""
         self.opened: list[Opened] = []
-        """What was opened, the innermost last."""
+        """The documents opened from rows, the innermost last."""
         self.document: Document | None = None
-        """What the bytes of a string mean, as it is shown."""
+        """The decoded string, as it is shown."""
         self._decodes_rows: bool | None = None
-        """Whether rows are shown as what they mean; None where the user has not said."""
+        """Whether rows are shown decoded; None if the user has not chosen."""
         self._likeness = Likeness.NO
         """Whether the scores of the page look like places."""
         self._table: Preview | None = None
-        """The page with what was added to its rows."""
+        """The page with the columns added to its rows."""
 
     @property
     def preview(self) -> Preview | None:
@@ -76,12 +76,12 @@ class ShownValue:
 
     @property
     def meanings(self) -> Meanings:
-        """What rows are shown as, where that is not what is stored."""
+        """The decoded texts of rows whose stored bytes are not shown."""
         return NO_MEANINGS if self._decodes_rows is False else self.detail.meanings
 
     @property
     def can_decode_rows(self) -> bool:
-        """Whether the rows of the page can be shown as what they mean, too."""
+        """Whether the rows of the page can be shown decoded, too."""
         return not self.opened and (bool(self.detail.meanings) or self._likeness is not Likeness.NO)
 
     @property
@@ -91,7 +91,7 @@ class ShownValue:
         return self.can_decode_rows and (self._likeness is not Likeness.POSSIBLE if wanted is None else wanted)
 
     def decode_rows(self) -> None:
-        """Show the rows as they are stored, or as what they mean, whichever is not shown now."""
+        """Switch between stored and decoded rows."""
         self._decodes_rows = not self.are_rows_decoded
         self.order = None
         self._set_table()
@@ -105,7 +105,7 @@ class ShownValue:
 
     @property
     def decoded(self) -> Document | None:
-        """What is shown decoded: what was opened last, or a string that is more than text or bytes."""
+        """The document that is shown: the one opened last, or a string that is more than text or bytes."""
         if self.opened:
             return self.opened[-1].document
         document = self.document
@@ -117,7 +117,7 @@ class ShownValue:
 
     @property
     def stored(self) -> StringWindow | None:
-        """The stored bytes of a string that are shown, or that what is shown was decoded from; None for other types."""
+        """The stored bytes of a string that are shown, or whose decoded form is; None for other types."""
         preview, document = self.preview, self.document
         if preview is None or preview.window is None or preview.type != STRING.name:
             return None
@@ -140,7 +140,7 @@ class ShownValue:
 
     @property
     def is_paged(self) -> bool:
-        """Whether the value is shown in pages; what is decoded is decoded from its beginning."""
+        """Whether the value is shown in pages; a decoded value is decoded from its beginning."""
         document = self.decoded
         return document is None or bool(self.opened) or document.is_as_stored
 
@@ -156,11 +156,11 @@ class ShownValue:
 
     @property
     def innermost(self) -> Document | None:
-        """What was opened last, else what the bytes of a string mean."""
+        """The document opened last, else the decoded string."""
         return self.opened[-1].document if self.opened else self.document
 
     def update(self, detail: Detail, tab: Tab) -> tuple[bool, bool]:
-        """Show a detail; what was opened stays open while the same page is shown.
+        """Show a detail; documents stay open while the same page is shown.
 
         Returns whether it is of the same key, and whether its rows are more or newer ones of the same page.
         """
@@ -181,7 +181,7 @@ class ShownValue:
         return is_same_key, is_same
 
     def replace_document(self, document: Document) -> None:
-        """Show what was opened last, or the string, by this document."""
+        """Replace the document opened last, or that of the string."""
         if self.opened:
             self.opened[-1] = replace(self.opened[-1], document=document)
         else:
@@ -198,7 +198,7 @@ class ShownValue:
 
     @property
     def sorts(self) -> list[SafeText]:
-        """What can be sorted by, the order in which it is stored first; nothing for text and bytes."""
+        """The sort orders, the stored order first; empty for text and bytes."""
         if self.decoded is not None:
             return [literal("as it is stored"), literal("names of members")]
         columns = () if self.preview is None else self.preview.columns
@@ -206,14 +206,14 @@ class ShownValue:
 
     @property
     def sorted_by(self) -> tuple[int, bool]:
-        """The number of what is sorted by, and whether it is the other way round."""
+        """The number of the sort order in `sorts`, and whether it is reversed."""
         document, order = self.decoded, self.order
         if document is not None:
             return int(document.by_name), document.is_reversed
         return (0, False) if order is None else (order.column + 1, order.is_reversed)
 
     def sort_by(self, number: int, *, is_reversed: bool = False) -> None:
-        """Sort the members of maps in what is decoded, else the rows of the page, by what has this number."""
+        """Sort the members of a decoded value's maps, else the rows of the page, by a number of `sorts`."""
         document = self.decoded
         if document is not None:
             self.replace_document(replace(document, by_name=number > 0, is_reversed=is_reversed))
@@ -222,7 +222,7 @@ class ShownValue:
 
     @property
     def is_all_shown(self) -> bool:
-        """Whether what is looked for is on the screen's side: in a decoded value, or a string that was read whole."""
+        """Whether a search needs no server: in a decoded value, or in a string that was read whole."""
         preview = self.preview
         if self.opened or preview is None or not preview.columns:
             is_part = preview is not None and preview.type == STRING.name and not self.opened

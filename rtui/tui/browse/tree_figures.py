@@ -1,4 +1,4 @@
-"""What the last analysis knows of the namespaces of the tree: looked up row by row, and to sort many of them by."""
+"""The last analysis's figures for the namespaces of the tree: looked up row by row, and to sort many namespaces by."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIGURE_OF: Final[dict[Sort, Callable[[NamespaceFigures], Known | None]]] = {
     Sort.TTL: lambda found: found.no_ttl,
     Sort.IDLE: lambda found: found.idle,
 }
-"""What namespaces are sorted by, largest first."""
+"""The figures by which namespaces are sorted, largest first."""
 
 
 MOST_LISTED: Final = 8
@@ -35,10 +35,10 @@ MOST_LISTED: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class InsideNamespace:
-    """What a report knows of the keys below a namespace."""
+    """The figures of a report for the keys below a namespace."""
 
     biggest: Sequence[KeyRecord]
-    """The biggest keys among those that the report names."""
+    """The biggest keys of the namespace that the report lists."""
     complete_above: int | None
     """No key of more bytes is missing in `biggest`, but for those beyond its length; None where any may be."""
     patterns: Sequence[tuple[Node, ...]]
@@ -49,7 +49,7 @@ class InsideNamespace:
     mark: Mark
     """Of the figures of patterns."""
     whole: Stats
-    """What the patterns are parts of."""
+    """The totals of which the patterns are parts."""
 
     def share(self, node: Node) -> float:
         """Return the part of a pattern in the bytes, or where they are not known in the keys, of the namespace."""
@@ -95,11 +95,11 @@ class TreeFigures:
         return self.reported.figures(self.place(node), keys)
 
     def share_of_bytes(self, memory_bytes: int) -> float | None:
-        """Return the part of so many bytes in those of all keys, None where these are not known."""
+        """Return the share of a number of bytes in the bytes of all keys, None if these are not known."""
         return self.reported.share_of(memory_bytes)
 
     def inside(self, node: Namespace) -> InsideNamespace:
-        """Return what is known of the keys below a namespace; that of the last one is kept."""
+        """Return the figures of the keys below a namespace; the last result is cached."""
         if self._inside is None or self._inside[0] is not node:
             self._inside = node, self._look_inside(node)
         return self._inside[1]
@@ -117,7 +117,7 @@ class TreeFigures:
         return InsideNamespace(biggest, least, patterns, behind, more, self.reported.mark, place.node.stats)
 
     def weights(self, node: Namespace, sort: Sort) -> Callable[[Sequence[int]], list[float]] | None:
-        """Return what gives the weights of child namespaces by ordinal, least first; None for what has no figures."""
+        """Return a function from ordinals of child namespaces to sort weights, least first; None without figures."""
         figure_of, above, reported = FIGURE_OF.get(sort), self.place(node), self.reported
         if figure_of is None or above is None:
             return None

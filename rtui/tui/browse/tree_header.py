@@ -101,7 +101,7 @@ class Crumb(NamedTuple):
 
 
 class TreeHeader(LinePanel):
-    """Shows where the cursor is, or what the rows are, and over which columns."""
+    """Shows the path of the cursor or the title of the rows, above the titles of columns."""
 
     class PathClicked(Message):
         """The user wants to go to a namespace of the path."""
@@ -111,7 +111,7 @@ class TreeHeader(LinePanel):
             self.node = node
 
     class ColumnClicked(Message):
-        """The user wants the rows sorted by what a column shows."""
+        """The user wants the rows sorted by a column."""
 
         def __init__(self, sort: Sort) -> None:
             super().__init__()
@@ -144,7 +144,7 @@ class TreeHeader(LinePanel):
         self.show([line])
 
     def show_title(self, title: SafeText, layout: RowLayout, order: tuple[Sort, bool], *, is_filter: bool) -> None:
-        """Show a title over columns, with what rows are sorted by, and whether the other way round."""
+        """Show a title over columns, with the sort order of the rows, and whether it is reversed."""
         self._crumbs, self._layout = [], layout
         self.show([header_line(layout, order, title, is_filter=is_filter)])
 

@@ -48,11 +48,10 @@ def header_line(
     is_filter: bool = False,
     note: SafeText = NOTHING_MORE,
 ) -> Line:
-    """Return the header in exactly the width of the plan; what orders the rows is marked, or named where it has no
-    column.
+    """Return the header in exactly the width of the layout; the sort column is marked, or named if it is not shown.
 
-    `sorted_by` is what rows are sorted by, and whether the other way round. `note` stands after the title, as far as
-    it fits.
+    `sorted_by` is the sort order of the rows, and whether it is reversed. `note` stands after the title, as far as it
+    fits.
     """
     order, is_reversed = sorted_by
     columns, sign = SORT_COLUMNS.get(order, ()), "↑" if (order in UPWARD) is not is_reversed else "↓"
@@ -79,7 +78,7 @@ def _marked(field: RowField, columns: tuple[TreeColumn, ...], sign: str) -> Safe
 
 
 UPWARD: Final = frozenset({*BY_NAME, Sort.TYPE})
-"""What is sorted by upwards unless it is the other way round."""
+"""The orders that ascend unless they are reversed."""
 
 INDENT_CELLS: Final = 2
 """How much further in each level begins."""
@@ -91,14 +90,14 @@ MIXED = literal(" ≠")
 
 
 class ReasonTexts(NamedTuple):
-    """What is written where something is not known."""
+    """The texts shown in place of a fact, for a reason why it is missing."""
 
     short: SafeText
     """In a column of the tree."""
     full: SafeText
     """In the facts of a key."""
     refusal: SafeText
-    """Above what is missing of a value."""
+    """Above the missing part of a value."""
 
 
 REASONS: Final = {
@@ -117,18 +116,18 @@ REASONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What the figures of a row are measured against."""
+    """The totals on which the shares of rows are based."""
 
     complete: bool
     """The scan has seen every key."""
     expected_keys: float | None = None
     """Keys in the whole keyspace, estimated from the sample."""
     is_part: bool = False
-    """Only what a filter lets through is counted, and shares are of that."""
+    """Only keys that pass a filter are counted, and shares are of these."""
     is_outdated: bool = False
-    """What was counted does not hold any more."""
+    """The counts do not hold any more."""
     figures: TreeFigures | None = None
-    """What an analysis knows of namespaces."""
+    """The figures of an analysis for namespaces; None without an analysis."""
     analysis_note: SafeText = NOTHING_MORE
     """How old that is; nothing while it is fresh."""
 
@@ -171,9 +170,9 @@ def row_line(
 ) -> Line:
     """Return a row in exactly the width of the layout.
 
-    `facts` are those of a key, None while they are not known; `figures` are those of an analysis; `idle_s` is for how
-    long a key was not used, where it is sorted by that; `is_marked` is whether the user has marked the key; `node` is
-    the one of a cluster that has the key.
+    `facts` are the facts of a key, None while they are not known; `figures` are from an analysis; `idle_s` is the idle
+    time of a key in seconds, if rows are sorted by it; `is_marked` is whether the user has marked the key; `node` is
+    the cluster node that has the key.
     """
     role, sign = Role.TEXT, MARKED if is_marked else NO_SIGN
     if row.kind is RowKind.NAMESPACE:
@@ -194,9 +193,9 @@ def row_line(
 
 
 def name_cells(row: Row) -> int:
-    """Return the cells that a name takes when nothing of it is cut, with its indent and sign.
+    """Return the width in cells of an uncut name with its indent and sign.
 
-    A byte is taken for a cell: names of other letters than those of ASCII get more room than they need.
+    A byte counts as a cell: names with letters outside ASCII get more room than they need.
     """
     return MARGIN + row.depth * INDENT_CELLS + width_of(NO_SIGN) + len(row.name) + 1
 
@@ -213,14 +212,14 @@ def indent_cells(depth: int, name_cells: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RowFigures:
-    """What stands in the places of a row that is no key."""
+    """The figures in a row of a namespace or a level."""
 
     keys: Known
     share: float | None
     """Of all keys; None while there is nothing to compare with."""
     share_mark: Mark
     analysed: NamespaceFigures | None
-    """What an analysis knows; None without one."""
+    """The figures of an analysis; None without one."""
     is_outdated: bool = False
     """Whether the count does not hold any more."""
     is_old: bool = False
@@ -279,7 +278,7 @@ def _bar_cells(fields: tuple[RowField, ...]) -> int:
 
 
 def _analysed(column: TreeColumn, found: NamespaceFigures, cells: int, *, is_old: bool) -> Span:
-    """Return a figure of an analysis; what is old, or of less weight than the bytes, is muted."""
+    """Return a figure of an analysis; old figures, and columns of less weight than the bytes, are muted."""
     figure, form = {
         TreeColumn.MEMORY: (found.memory_bytes, fmt.size),
         TreeColumn.MEMORY_SHARE: (found.share, fmt.share),
@@ -366,7 +365,7 @@ def _number(value: int, column: TreeColumn, cells: int) -> SafeText:
 
 
 def _meant(typed: bytes, *, is_over: bool) -> SafeText:
-    """Return what is probably meant by a text or a glob that no name has; empty where nobody knows."""
+    """Return a hint for a text or a glob without matches: the query probably meant; empty if there is no guess."""
     from rtui.analysis.query.near_misses import read_with_hints  # noqa: PLC0415 - when nothing is found
 
     query = read_with_hints(typed.decode("utf-8", "surrogateescape")).query
@@ -379,9 +378,9 @@ MOST_DATABASES = 8
 
 
 def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int, *, not_searched: int = 0) -> list[Line]:
-    """Return why there are no rows and what to do about it.
+    """Return why there are no rows and what the user can do about it.
 
-    `needle` is what names are searched for, `not_searched` the number of keys whose names were not kept.
+    `needle` is the text searched for in names, `not_searched` the number of keys whose names were not kept.
     """
     state = status.progress.state
     role, text, more = Role.STRONG, literal("Escape shows everything again."), literal("")

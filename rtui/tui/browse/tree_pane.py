@@ -47,7 +47,7 @@ class TreePane(Vertical):
     BLANK = True
 
     class Sorted(Message):
-        """The user has chosen what rows are sorted by."""
+        """The user has chosen another sort order of the rows."""
 
         def __init__(self, sort: Sort, *, is_reversed: bool) -> None:
             super().__init__()
@@ -102,7 +102,7 @@ class TreePane(Vertical):
 
     @property
     def view(self) -> TreeRows:
-        """The rows that are shown: those of the tree of names, or of the schema."""
+        """The rows that are shown: the tree of names, or the schema."""
         return self.schema.view if self.is_schema else self.key_tree
 
     # which rows are shown
@@ -136,13 +136,13 @@ class TreePane(Vertical):
         self.show_rows()
 
     def show_rows(self) -> None:
-        """Show the rows of the keyspace, or of what its names are filtered by."""
+        """Show the rows of the keyspace, or of the filtered names."""
         self.key_tree.workers.cancel_node(self.key_tree)
         self.key_tree.show(self.names.rows, None if self.names.needle is not None else self.names.cursor)
         self.show_header()
 
     def totals(self) -> Totals:
-        """Return what the figures of the rows are measured against."""
+        """Return the totals on which the shares of the rows are based."""
         status, names = self._session.status, self.names
         total = None if names.needle is not None else status.total
         return Totals(
@@ -155,7 +155,7 @@ class TreePane(Vertical):
         )
 
     def update_rows(self) -> None:
-        """Show the rows that have come into the store since; if there are none, why."""
+        """Show the rows added to the store since the last call; if there are none, the reason."""
         self.key_tree.totals = self.totals()
         self.work.refresh_rows()
         self.work.reopen()
@@ -163,7 +163,7 @@ class TreePane(Vertical):
         self.show_header()
 
     def _show_notice(self) -> None:
-        """Say why there are no rows, if there are none."""
+        """Show why there are no rows if the tree is empty."""
         is_empty = len(self.key_tree.rows) == 0
         self._show_rows_or_notice(is_empty or (self.is_schema and not self.schema.view.rows))
         if is_empty:
@@ -180,9 +180,9 @@ class TreePane(Vertical):
                 view.styles.height = 0 if is_empty else "1fr"
 
     def show_figures(self) -> bool:
-        """Show in the rows what the latest analysis knows of them, as long as it is about these keys.
+        """Show in the rows the figures of the latest analysis, as long as it is about these keys.
 
-        Returns whether that, or how old it is, has changed.
+        Returns whether the figures, or their age, have changed.
         """
         status, found, before = self._session.status, self._session.analysed, self.key_tree.figures
         figures = None
@@ -246,7 +246,7 @@ class TreePane(Vertical):
             self.key_tree.call_later(self.key_tree.report_cursor)
 
     def leave_schema(self) -> None:
-        """Show the tree of names again, with the cursor on what the keys of the level under the cursor begin with."""
+        """Show the tree of names again, with the cursor on the key or namespace of the level under the cursor."""
         place = self.schema.place
         self.hide_schema()
         if place is not None:
@@ -254,7 +254,7 @@ class TreePane(Vertical):
             (self.reveal if is_key else self.reveal_namespace)(name)
 
     def _schema_changed(self) -> None:
-        """Show over the rows, or in their place, what they are now."""
+        """Show the header of the current rows, and a notice in place of missing ones."""
         self._show_notice()
         self.show_header()
 
@@ -267,7 +267,7 @@ class TreePane(Vertical):
         self._want_facts()
 
     def show_header(self) -> None:
-        """Show over the rows what they are now."""
+        """Show the header of the current rows: title, columns and sort order."""
         if self.is_schema:
             order, is_filter = (self.names.rows.sort_order, self.names.rows.is_reversed), self.names.needle is not None
             layout = self.schema.view.row_layout
@@ -301,7 +301,7 @@ class TreePane(Vertical):
     # the facts of rows
 
     def row_facts(self, key: bytes) -> RowFacts | None:
-        """Return what is known of a listed key."""
+        """Return the known facts of a listed key, None if there are none."""
         return self._facts.get(key)
 
     def put_facts(self, found: Sequence[RowFacts]) -> None:
@@ -316,7 +316,7 @@ class TreePane(Vertical):
             self.key_tree.repaint_changes()
 
     def refresh_expired(self) -> None:
-        """Fetch again the facts of keys in view whose time to live has run out, and of those that are in doubt."""
+        """Fetch again the facts of keys in view whose time to live has run out, and doubtful ones."""
         self._fetch(self._facts.due_again(self.key_tree.rows_in_view))
 
     def invalidate_facts(self) -> None:
@@ -330,7 +330,7 @@ class TreePane(Vertical):
 
     @property
     def has_more_columns(self) -> bool:
-        """Whether a column shows what is asked only where there is room for it."""
+        """Whether a column is shown whose facts are fetched only if there is room for it."""
         return any(field.key in MORE_FACT_COLUMNS for field in self.key_tree.row_layout.fields)
 
     def _fetch(self, keys: list[bytes]) -> None:
@@ -361,7 +361,7 @@ class TreePane(Vertical):
 
     @on(KeyTree.Jumping)
     def _jump(self, event: KeyTree.Jumping) -> None:
-        """Go to the first row beside the cursor's that begins with what was typed."""
+        """Go to the first sibling of the row under the cursor that begins with the typed text."""
         if self.is_schema:
             self.schema.view.jump(event.typed or "")
             return
@@ -372,13 +372,13 @@ class TreePane(Vertical):
             self._hold_keypresses()
 
     def reveal(self, key: bytes) -> None:
-        """Open what a key lies in and go to it."""
+        """Open the namespaces that hold a key and go to it."""
         self.hide_schema()
         self._go_to(self.names.rows.reveal(key))
         self._hold_keypresses()
 
     def reveal_namespace(self, prefix: bytes) -> None:
-        """Open what a namespace lies in and go to it."""
+        """Open the ancestors of a namespace and go to it."""
         self.hide_schema()
         self._go_to(self.names.rows.reveal_namespace(prefix))
         self._hold_keypresses()

@@ -1,4 +1,4 @@
-"""What the tree is narrowed to, and going to one key in it.
+"""The filter of the tree, and going to a single key.
 
 A text is looked for in the names that are loaded. A name that may not be loaded is asked of the server by one TYPE. A
 glob is left to a SCAN with MATCH, whose keys are shown in the place of all until the filter is cleared.
@@ -146,7 +146,7 @@ class TreeSearch:
             self._tree_pane.reset_for_scan()
 
     def go_to(self, name: bytes) -> None:
-        """Go to the key of exactly this name, loaded or not, opening what it lies in; say so where there is none."""
+        """Open the namespaces of the key of exactly this name, loaded or not, and go to it; warn if it is missing."""
 
         async def go() -> None:
             is_there = await self.look_up(name)
@@ -205,7 +205,7 @@ class TreeFilter(QueryLine):
 
     @property
     def keys_hint(self) -> Line:
-        """What stands in the footer while it is open."""
+        """The hint in the footer while the line is open."""
         return super().keys_hint if self.is_query else FILTER_HINT
 
     @property
@@ -214,7 +214,7 @@ class TreeFilter(QueryLine):
         return any(character in "*?[]\\" for character in self.value)
 
     def _known_words(self) -> Vocabulary:
-        """Return what is known of the keyspace, for the completion of queries."""
+        """Return the vocabulary of the keyspace, for the completion of queries."""
         from rtui.tui.kit.query_hints import vocabulary_of  # noqa: PLC0415 - with all that adds up
 
         return vocabulary_of(self._session)
@@ -245,7 +245,7 @@ class TreeFilter(QueryLine):
             self._search.hold_keypresses(looking_up)
 
     async def _look_up_or_mark(self, text: bytes) -> None:
-        """Go to the key of exactly this name; where there is none, go to what is wrong with the query."""
+        """Go to the key of exactly this name; if there is none, go to the problem in the query."""
         if await self._session.keys.lookup(text):
             self._leave()
             await self._search.look_up(text)
@@ -301,7 +301,7 @@ class TreePlaces:
         return TreePlace(row.key(), row.kind is RowKind.NAMESPACE, self.is_reading, needle)
 
     def show(self, place: TreePlace) -> None:
-        """Go to a row, opening what it lies in; nothing is asked of the server to find it."""
+        """Go to a row and open its ancestors; nothing is asked of the server to find it."""
         self._line.close()
         self._search.returns_to = ""
         pane = self._tree_pane
@@ -319,7 +319,7 @@ class TreePlaces:
             self.leave_detail()
 
     def go_to_key(self, key: bytes, returns_to: str | TreePlace = "") -> None:
-        """Go to a key, opening what it lies in; Escape runs the action `returns_to` then, or goes to that place."""
+        """Go to a key and open its namespaces; Escape then runs the action, or goes to the place, `returns_to`."""
         self._search.go_to(key)
         self._search.returns_to = returns_to
 

@@ -1,7 +1,7 @@
-"""What can be copied of a value that is shown, each under a label that says exactly what it is: whole, or which part.
+"""The copies offered of a shown value, each under a label that says exactly whether it is whole, or which part.
 
-A row is copied as it is stored, or as JSON where it holds others. Of a string of which only a part was read that part
-is offered, and, up to a limit, all of it, for which the rest is read first.
+A row is copied as it is stored, or as JSON where it holds others. Of a string that was read in part, that part is
+offered, and, up to a limit, all of it, for which the rest is read first.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ MAX_COPY_BYTES: Final = 4 << 20
 """A string that is longer is not read to be copied: it is written to a file."""
 
 ReadWhole = Callable[[Callable[[bytes], bytes | Unknown]], object]
-"""Reads all of a string of up to MAX_COPY_BYTES and copies what the function makes of it, or says why not."""
+"""Reads a whole string of up to MAX_COPY_BYTES and copies the result of the function, or shows why not."""
 
 _AS_READ: Final = literal("as far as it was read")
 _STORED: Final = literal("as it is stored")
 
 
 def element_command(target: Target, value: ShownValue, item: Item | None) -> SafeText | None:
-    """Return the redis-cli command that reads what is shown of a string, or what a row stands for; None for nothing."""
+    """Return the redis-cli command that reads the shown bytes of a string, or a row; None if no command does."""
     return next((copy.text for copy in _commands(target, value, item)), None)  # type: ignore[return-value]
 
 
 def _commands(target: Target, value: ShownValue, item: Item | None) -> Iterator[Copy]:
-    """Yield the redis-cli commands: the one that reads just what is shown first, then the one that reads all."""
+    """Yield the redis-cli commands: first the one for just the shown part, then the one that reads all."""
     preview = value.preview
     item = value.opened[0].source if value.opened else item
     if preview is None:
@@ -98,7 +98,7 @@ def _of_size(total: int | Unknown) -> str:
 
 
 def _element_words(key_type: bytes | Unknown, item: Item) -> tuple[str, tuple[bytes, ...]] | None:
-    """Return the command for an element of a collection, and what follows the key."""
+    """Return the command for an element of a collection, and its arguments after the key."""
     if not isinstance(key_type, bytes):
         return None
     name, index, entry_id = item.name, item.cell(Meaning.INDEX), item.cell(Meaning.STREAM_ID)
@@ -114,7 +114,7 @@ def _element_words(key_type: bytes | Unknown, item: Item) -> tuple[str, tuple[by
 
 
 def _side_command(target: Target, key: bytes, item: Item) -> SafeText | None:
-    """Return the command for a consumer group, or for what a consumer has pending."""
+    """Return the command for a consumer group, or for the pending entries of a consumer."""
     if item.name is None:
         return None
     if item.subject is not None:
@@ -123,9 +123,9 @@ def _side_command(target: Target, key: bytes, item: Item) -> SafeText | None:
 
 
 def row_copy(item: Item, key_type: bytes | Unknown, form: Form) -> Copy | None:
-    """Return what is copied of a row itself, under the name of just that; None where nothing of it was read.
+    """Return the copy of a row itself, labelled as just that; None if nothing of it was read.
 
-    `form` is that of the document that the row is in.
+    `form` is the form of the document that the row is in.
     """
     if item.data is None and item.node is not None:
         if form is Form.LISTING:
@@ -161,7 +161,7 @@ def bytes_copy(title: str, data: bytes, note: SafeText = NOTHING_SAID) -> Copy:
 
 
 def value_copies(target: Target, value: ShownValue, item: Item | None, read_whole: ReadWhole) -> list[Copy]:
-    """Return what can be copied of what is shown and of the row under the cursor, the command that reads it first."""
+    """Return the copies of the shown value and of the row under the cursor, the command that reads it first."""
     preview, document = value.preview, value.decoded
     if preview is None:
         return []
@@ -184,7 +184,7 @@ def value_copies(target: Target, value: ShownValue, item: Item | None, read_whol
 
 
 def _stored_copies(preview: Preview, stored: StringWindow, read_whole: ReadWhole, *, is_all: bool) -> Iterator[Copy]:
-    """Yield the bytes of a string: all of them, or those that are shown and what reads the rest first."""
+    """Yield copies of a string: all bytes, or the shown ones, then a copy that reads the rest first."""
     if is_all:
         yield bytes_copy(f"all of it, {_STORED}", stored.data)
         return
@@ -203,7 +203,7 @@ def _read_first(title: str, total: int | Unknown | None, start: Callable[[], obj
 
 
 def _decoded_copies(document: Document, read_whole: ReadWhole | None) -> Iterator[Copy]:
-    """Yield what the decoders have made of the stored bytes; `read_whole` reads those that are not there."""
+    """Yield copies of the decoded bytes; `read_whole` reads missing stored bytes."""
     found, title = document.found, f"as {document.title}"
     if document.is_whole and found.is_data_whole:
         yield bytes_copy(f"all of it, {title}", found.data)
@@ -218,7 +218,7 @@ def _decoded_copies(document: Document, read_whole: ReadWhole | None) -> Iterato
 
 
 def _decode_whole(title: str, data: bytes) -> bytes | Unknown:
-    """Return what decoders make of all bytes of a value, which may take a second; or why that is not all."""
+    """Return all bytes of a value decoded, which may take a second; or the reason why they are incomplete."""
     found = decode(data, choose=title, limits=Limits(output_bytes=MAX_COPY_BYTES, seconds=2.0))
     if found.title == title and found.is_data_whole:
         return found.data
@@ -226,7 +226,7 @@ def _decode_whole(title: str, data: bytes) -> bytes | Unknown:
 
 
 def _positions(key_type: bytes, item: Item) -> list[Copy]:
-    """Return what tells where a row is: its field, index, rank, score and id."""
+    """Return copies of the position of a row: its field, index, rank, score and id."""
     entries = []
     if item.node is not None and item.node.name is not None:
         entries.append(Copy(literal("name"), copied_text(item.node.name.raw)))
@@ -247,9 +247,9 @@ _JOINERS: Final = frozenset("\u200c\u200d\u00ad")
 
 
 def copied_text(data: bytes) -> str:
-    """Return bytes as text where all of it is printable but for spaces and line breaks, else as escaped bytes.
+    """Return bytes as text if it is all printable but for spaces and line breaks, else as escaped bytes.
 
-    So a pasted value is what was stored, and never an escape sequence for the terminal.
+    So a pasted value is the stored one, and never an escape sequence for the terminal.
     """
     try:
         text = data.decode("utf-8")

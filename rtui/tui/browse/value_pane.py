@@ -1,7 +1,7 @@
 """The value of a key as one works with it: opening, finding, going to places, copying and writing.
 
-Whatever is opened, decoded or folded lies on what it was opened from, as a stack: a field, in its JSON a member that
-holds base64, in that again JSON. Escape goes back one step at a time.
+Each opened, decoded or folded document lies on the one it was opened from, as a stack: a field, in its JSON a member
+that holds base64, in that again JSON. Escape goes back one step at a time.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 class ValuePane(Vertical):
-    """Shows the body of a detail and carries out what is asked of a value."""
+    """Shows the body of a detail and carries out the commands of a value."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(VALUE_COMMANDS, Owner.VALUE)
     DEFAULT_CSS = """
@@ -62,7 +62,7 @@ class ValuePane(Vertical):
     """
 
     class Changed(Message):
-        """What is shown of the value, or what can be done with it, has changed."""
+        """The shown part of the value, or the commands available for it, have changed."""
 
     class Followed(Message):
         """A row was opened that leads elsewhere: to a key, a namespace or a list of keys."""
@@ -91,7 +91,7 @@ class ValuePane(Vertical):
         self._decoders = decoders
         self.body = ValueView(id="detail-body")
         self.value = ShownValue()
-        """What is shown of the value, and how."""
+        """The shown value, with how it is decoded and sorted."""
         self._session, self._run, self._totals = session, run, totals
         self.prompt = ValuePrompt()
         self._fetcher = fetcher
@@ -108,7 +108,7 @@ class ValuePane(Vertical):
     # what is shown
 
     def show(self, detail: Detail, tab: Tab) -> None:
-        """Show a detail; what was opened stays open while the same page is shown."""
+        """Show a detail; documents stay open while the same page is shown."""
         is_same_key, is_same = self.value.update(detail, tab)
         if not is_same_key:
             self._needle = ""
@@ -136,7 +136,7 @@ class ValuePane(Vertical):
     # going back
 
     def go_back(self) -> bool:
-        """Go back one step: close the line, end writing, leave what was opened last or found; False for nothing."""
+        """Go back one step: close the line, end writing, leave a document or matches; False if there is no step."""
         if self.close_prompt() or self._writer.stop():
             return True
         if self.value.opened:
@@ -225,7 +225,7 @@ class ValuePane(Vertical):
     # copying, writing and paging
 
     def action_copy(self) -> None:
-        """Copy what is under the cursor."""
+        """Copy the row under the cursor."""
         item = self.body.item
         if item is not None and item.behind is not None:
             copy_text(self, str(item.behind.query))
@@ -243,7 +243,7 @@ class ValuePane(Vertical):
                 self.say(SafeText(why), literal("Nothing to copy"))
 
     def action_copy_command(self) -> None:
-        """Copy the redis-cli command that reads what is under the cursor, or what it was opened from."""
+        """Copy the redis-cli command that reads the row under the cursor, or the row that it was opened from."""
         if self.value.preview is None:
             return
         line = element_command(self._session.target, self.value, self.body.item)
@@ -253,7 +253,7 @@ class ValuePane(Vertical):
             copy_text(self, line)
 
     def action_copy_menu(self) -> None:
-        """Choose what to copy."""
+        """Open the list of copies."""
         named = self.body.item
         if named is not None and named.data is not None and named.kind in ELSEWHERE:
             entries = copies(self._session.target, named.data, None)
@@ -262,13 +262,13 @@ class ValuePane(Vertical):
             choose_copy(self, value_copies(self._session.target, self.value, self.body.item, self._read_whole))
 
     def _read_whole(self, make: Callable[[bytes], bytes | Unknown]) -> None:
-        """Read all of the string, and copy what is made of it."""
+        """Read the whole string, and copy the result of `make`."""
         facts = self.value.detail.facts
         if facts is not None:
             self._writer.copy(partial(self._session.keys.string_windows, facts), MAX_COPY_BYTES, make)
 
     def _outputs(self) -> list[Output]:
-        """Return what can be written of what is shown."""
+        """Return the outputs of the shown value that can be written."""
         preview, facts = self.value.preview, self.value.detail.facts
         if preview is None:
             return []
@@ -279,18 +279,18 @@ class ValuePane(Vertical):
         return outputs(preview, self.body.item, document, whole)
 
     def action_write(self) -> None:
-        """Choose what to write, then type where to."""
+        """Let the user choose an output, then type its path."""
         if self.value.preview is not None:
             self._writer.choose_write(self._outputs(), self.value.preview.key)
 
     def action_pager(self) -> None:
-        """Choose what to show in the pager, and whether as safe text."""
+        """Let the user choose an output for the pager, and whether as safe text."""
         self._writer.choose_page(self._outputs())
 
     # what is opened, folded, decoded, sorted
 
     def show_rows(self, *, is_same: bool = True) -> None:
-        """Show the rows of the value, or of what was opened last; `is_same` keeps the cursor where it is."""
+        """Show the rows of the value, or of the document opened last; `is_same` keeps the cursor where it is."""
         way = self.trail.before(self.value.detail.key)
         self.body.show(partial(body_rows, self.value, self._totals(), self._registry, way), is_same=is_same)
         self.post_message(self.Changed())
@@ -301,7 +301,7 @@ class ValuePane(Vertical):
         return self.screen.focused is self.body
 
     def action_open(self) -> None:
-        """Open what is under the cursor: an element decoded, a map or list of a decoded value unfolded."""
+        """Open the row under the cursor: an element decoded, a map or list of a decoded value unfolded."""
         item = self.body.item
         if item is None:
             return
@@ -362,7 +362,7 @@ class ValuePane(Vertical):
         self._run(partial(self._open_bytes, data, title), "value")
 
     async def _open_bytes(self, data: bytes, title: SafeText, asked_at_s: float | None = None) -> None:
-        """Decode bytes in a thread and show them over what they were opened from; they may have been read just now."""
+        """Decode bytes in a thread and show them over their source; `asked_at_s` is when they were read, if anew."""
         at_s = self.value.opened[-1].asked_at_s if asked_at_s is None and self.value.opened else asked_at_s
         before, item = self.value.detail, self.body.item
         place = self._place(item) if not self.value.opened else ""
@@ -381,7 +381,7 @@ class ValuePane(Vertical):
         self._fold(None)
 
     def action_fold(self) -> None:
-        """Fold the node under the cursor, or go to the one that holds it; elsewhere go back, to the tree at last."""
+        """Fold the node under the cursor, or go to its parent; elsewhere go back, to the tree at last."""
         item, document = self.body.item, self.value.decoded
         path = () if item is None or item.kind is not ItemKind.NODE else item.path
         if item is not None and document is not None and item.can_fold and item.path not in document.folded:
@@ -393,7 +393,7 @@ class ValuePane(Vertical):
             self.post_message(self.Left())
 
     def action_unfold(self) -> None:
-        """Unfold the node under the cursor, or go to the first one in it; open what leads elsewhere."""
+        """Unfold the node under the cursor, or go to its first child; open a row that leads elsewhere."""
         item, document = self.body.item, self.value.decoded
         if item is not None and item.kind in ELSEWHERE:
             self.action_open()
@@ -412,7 +412,7 @@ class ValuePane(Vertical):
             self.body.action_page_down()
 
     def action_decode(self) -> None:
-        """Choose another decoder for the same bytes; show rows as they are stored, or as what they mean."""
+        """Choose another decoder for the same bytes; switch rows between stored and decoded."""
         document = self.value.innermost
         if document is None:
             if self.value.can_decode_rows:
@@ -450,7 +450,7 @@ class ValuePane(Vertical):
         self.show_rows()
 
     def action_sort(self) -> None:
-        """Choose what the rows of the page, or of a decoded value the members of maps, are sorted by."""
+        """Let the user choose the sort order of the page, or of the members of a decoded value's maps."""
         value, (now, is_reversed) = self.value, self.value.sorted_by
         sorts, shown = value.sorts, (value.preview, value.decoded)
 
@@ -467,7 +467,7 @@ class ValuePane(Vertical):
             self._sort_by((self.value.sorted_by[0] + step) % len(sorts))
 
     def action_sort_reverse(self) -> None:
-        """Sort the other way round, what is as it is stored by its first column."""
+        """Reverse the sort order; the stored order becomes that of the first column, reversed."""
         if self.value.sorts:
             now, is_reversed = self.value.sorted_by
             self._sort_by(now or 1, is_reversed=not is_reversed)
@@ -484,7 +484,7 @@ class ValuePane(Vertical):
 
 
 def _title(item: Item) -> SafeText:
-    """Return what an element is called: `field email`, `index 3`."""
+    """Return the name of an element: `field email`, `index 3`."""
     for column, cell in zip(item.columns, item.cells, strict=False):
         is_name = column.meaning is Meaning.NAME and any(one.meaning is Meaning.VALUE for one in item.columns)
         if is_name or column.meaning is Meaning.INDEX:

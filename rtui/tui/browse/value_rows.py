@@ -1,5 +1,4 @@
-"""The rows of a value or of a namespace as they are shown: each a line, and what it stands for, to be copied, opened
-or written."""
+"""The rows of a value or of a namespace: each a line, and the item in it that can be copied, opened or written."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:  # it is imported with all that adds up
 
 
 class ItemKind(Enum):
-    """What a row stands for."""
+    """The kinds of items in rows."""
 
     ELEMENT = "element"
     """A field, item, member, entry or element of the value."""
@@ -42,12 +41,12 @@ class ItemKind(Enum):
 
 
 ELSEWHERE: Final = frozenset({ItemKind.KEY, ItemKind.NAMESPACE, ItemKind.PATTERN, ItemKind.BY_SIZE})
-"""What is opened in another place than the body of the details."""
+"""The kinds of items that are opened outside the body of the details."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What a row stands for."""
+    """The item that a row shows: an element, a key, a node of a decoded value."""
 
     kind: ItemKind
     data: bytes | None = None
@@ -59,15 +58,15 @@ class Item:
     path: tuple[int, ...] = ()
     """Where the node is in its tree."""
     subject: bytes | None = None
-    """Of a row of a table beside the value, what that is about: the group of a consumer."""
+    """For a row of a table beside the value, the owner of its item: the group of a consumer."""
     offer: Offer | None = None
     is_part: bool = False
-    """Whether the bytes are a part of a line that goes on before or after what was read."""
+    """Whether the bytes are part of a line that continues before or after the read ones."""
     behind: Behind | None = None
     """The query for the keys that the row is about."""
 
     def cell(self, meaning: Meaning) -> PreviewCell:
-        """Return the first cell of this meaning, None where there is none."""
+        """Return the first cell of this meaning, None if there is none."""
         for column, cell in zip(self.columns, self.cells, strict=False):
             if column.meaning is meaning:
                 return cell
@@ -96,7 +95,7 @@ class Item:
 
 
 class ValueRow:
-    """A line, and what it stands for; None for a title, a note or a blank line, where the cursor does not rest."""
+    """A line, and its item; None for a title, a note or a blank line, where the cursor does not rest."""
 
     __slots__ = ("_item", "_line", "column_ends")
 
@@ -106,9 +105,9 @@ class ValueRow:
         item: Item | Callable[[], Item] | None = None,
         column_ends: tuple[int, ...] = (),
     ) -> None:
-        """A line or an item may be given as what makes it when it is looked at: most of a long value never are.
+        """A line or an item may be a function that makes it on first use: most of a long value is never looked at.
 
-        `column_ends` are, of the titles of a table, the cells where its columns end: rows are sorted by a click on one.
+        `column_ends` are the end cells of the columns, for the titles of a table: a click on a title sorts the rows.
         """
         self._line = line
         self._item = item
@@ -116,14 +115,14 @@ class ValueRow:
 
     @property
     def line(self) -> Line:
-        """What is shown."""
+        """The line, made on first use."""
         if callable(self._line):
             self._line = self._line()
         return self._line
 
     @property
     def item(self) -> Item | None:
-        """What the row stands for."""
+        """The item of the row, made on first use; None if it has none."""
         if callable(self._item):
             self._item = self._item()
         return self._item
@@ -134,7 +133,7 @@ class ValueRow:
         return self._item is not None
 
     def column_at(self, x: int) -> int | None:
-        """Return the number of the column whose title is at a cell, None where there is none."""
+        """Return the number of the column whose title is at a cell, None if there is none."""
         return next((at for at, end in enumerate(self.column_ends) if x < end), None)
 
 
@@ -154,7 +153,7 @@ class RowOrder:
 
 
 def element_of(columns: Sequence[PreviewColumn], row: PreviewRow, entry: PreviewCell = None) -> Item:
-    """Return what a row of the value stands for; `entry` is the id that stands in an earlier row of its entry."""
+    """Return the item of a row of the value; `entry` is the stream id in an earlier row of its entry."""
     cells = row if entry is None else (entry, *row[1:])
     item = Item(ItemKind.ELEMENT, columns=tuple(columns), cells=cells)
     value = item.cell(Meaning.VALUE) if has_values(columns) else item.cell(Meaning.NAME)
@@ -184,7 +183,7 @@ def sorted_rows(rows: Sequence[PreviewRow], order: RowOrder | None) -> list[tupl
 
 
 def _sort_key(row: PreviewRow, column: int) -> tuple[int, float, bytes]:
-    """Return what a row is sorted by: numbers before bytes, and before what is not known."""
+    """Return the sort key of a row: numbers come before bytes, and both before unknown cells."""
     cell = row[column] if column < len(row) else None
     if isinstance(cell, bytes):
         try:

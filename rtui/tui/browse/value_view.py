@@ -27,7 +27,7 @@ NOWHERE: Final = -1
 
 
 class ValueView(RowsView, can_focus=True):
-    """Shows rows; the cursor rests on those that stand for something and skips the others."""
+    """Shows rows; the cursor rests on rows with an item and skips the others."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(VALUE_COMMANDS, Owner.ROWS)
     DEFAULT_CSS = """
@@ -53,9 +53,9 @@ class ValueView(RowsView, can_focus=True):
         """All rows, as they are shown for the width of now."""
         self.cursor_line = NOWHERE
         self.marks_changes = False
-        """Whether rows are marked that were not there, or otherwise, in what was shown before of the same value."""
+        """Whether rows that are new or changed since the same value was last shown are marked."""
         self._changed: frozenset[Item] = frozenset()
-        """What stands in the rows that are marked."""
+        """The items of the marked rows."""
         self._make: MakeRows | None = None
 
     @property
@@ -65,7 +65,7 @@ class ValueView(RowsView, can_focus=True):
 
     @property
     def item(self) -> Item | None:
-        """What the row under the cursor stands for."""
+        """The item of the row under the cursor; None if there is none."""
         return self.rows[self.cursor_line].item if 0 <= self.cursor_line < len(self.rows) else None
 
     def show(self, make: MakeRows, *, is_same: bool) -> None:
@@ -123,7 +123,7 @@ class ValueView(RowsView, can_focus=True):
         return flashing(row.line) if row.item is not None and row.item in self._changed else row.line
 
     def _next_item(self, line: int, step: int) -> int:
-        """Return the first line from this one on that stands for something, NOWHERE if there is none."""
+        """Return the first line with an item from this line on, NOWHERE if there is none."""
         while 0 <= line < len(self.rows):
             if self.rows[line].is_item:
                 return line
@@ -137,7 +137,7 @@ class ValueView(RowsView, can_focus=True):
         return after if after != NOWHERE else self._next_item(line, -1)
 
     def _nearest_of(self, item: Item, line: int) -> int:
-        """Return the line of this item nearest to a line; where there is none, the nearest of any item."""
+        """Return the line of this item nearest to a line; if it has none, the nearest line with any item."""
         after, before = range(line, len(self.rows)), range(min(line, len(self.rows)) - 1, -1, -1)
         for pair in zip_longest(after, before):
             for at in pair:
@@ -157,9 +157,9 @@ class ValueView(RowsView, can_focus=True):
         self.post_message(self.Moved())
 
     def move_to(self, line: int) -> None:
-        """Put the cursor on a line, or on the nearest one beyond it in the same direction that stands for something.
+        """Put the cursor on a line, or on the next line with an item in the same direction.
 
-        Where there is none the view scrolls on, so that what is said above and below can be read.
+        If there is none, the view scrolls on, so that text above and below the items can be read.
         """
         if self.cursor_line == NOWHERE:
             return
@@ -258,7 +258,7 @@ _VERBS: Final = {
 
 
 def prompt_hint(purpose: Purpose) -> Line:
-    """Return what the keys do while something is typed, for the footer."""
+    """Return the keys of the prompt for the footer."""
     return (
         Span(literal(" enter"), Role.ACCENT),
         Span(_VERBS[purpose], Role.MUTED),

@@ -1,7 +1,7 @@
-"""Asks what of a value to write and where to, or what to show in the pager, and does it.
+"""Lets the user choose an output of a value, to write to a file or to show in the pager, and does it.
 
 Values come in pieces, so that a string of many megabytes never is in memory at once. A file is complete, or not there:
-it is written beside its place, readable by its owner only, and put there at the end; one that exists is replaced only
+it is written beside its place, readable by its owner only, and put there at the end; an existing file is replaced only
 on demand.
 """
 
@@ -42,7 +42,7 @@ from rtui.tui.kit.layout import TERMINAL, display_text, value_pieces
 from rtui.tui.kit.styled_text import literal
 
 Pieces = Callable[[], AsyncIterator[bytes | Unknown]]
-"""Begins to yield what is written; an Unknown at the end says why it is not all."""
+"""Starts an iterator of pieces of bytes; an Unknown at the end says why the output is incomplete."""
 
 NAME_CHARACTERS: Final = 60
 LONGEST_LINE_BYTES: Final = 1 << 20
@@ -73,7 +73,7 @@ def _at_once(data: bytes) -> Pieces:
 
 
 def outputs(preview: Preview, item: Item | None, document: Document | None, whole: Pieces | None) -> list[Output]:
-    """Return what can be written: what is under the cursor, what is shown, and the `whole` string if it is one."""
+    """Return the outputs: the row under the cursor, the shown part, and the `whole` string if it is one."""
     found: list[Output] = []
     stored = suffix_of(document) if document is not None and document.found.data == document.data else ".bin"
     if whole is not None:
@@ -133,7 +133,7 @@ class FileExists(Exception):  # noqa: N818 - a question to the user, not an erro
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What has come of writing: how many bytes, and why they are not all, if they are not."""
+    """The result of writing: the number of bytes, and the reason if the output is incomplete."""
 
     size_bytes: int
     why_cut: str = ""
@@ -220,7 +220,7 @@ async def write_for_pager(output: Output, *, is_safe: bool) -> Path:
 
 
 def pager_command(environ: Mapping[str, str]) -> list[str]:
-    """Return the words of `$PAGER`, of less where there is none."""
+    """Return the words of `$PAGER`, or of less if it is not set."""
     try:
         words = shlex.split(environ.get("PAGER", ""))
     except ValueError:
@@ -229,7 +229,7 @@ def pager_command(environ: Mapping[str, str]) -> list[str]:
 
 
 def run_pager(path: Path, environ: Mapping[str, str]) -> int:
-    """Show a file in the pager until the user leaves it; returns its exit code. Raises OSError where there is none."""
+    """Show a file in the pager until the user leaves it; return its exit code. Raises OSError without a pager."""
     safe = dict(environ) | {"LESSSECURE": "1"}
     with keys_for_others():
         return subprocess.run([*pager_command(environ), str(path)], env=safe, check=False).returncode
@@ -251,10 +251,10 @@ class ValueWriter:
         self._node, self._run, self._ask_path = node, run, ask_path
         self._output: Output | None = None
         self._reading: Worker[Any] | None = None
-        """Reads what is written, or shown in the pager."""
+        """The worker that reads an output to write, or to show in the pager."""
 
     def stop(self) -> bool:
-        """End what is being written or read for the pager; return whether there was anything."""
+        """Cancel writing, or reading for the pager; return whether anything was under way."""
         reading, self._reading = self._reading, None
         if reading is None or reading.is_finished:
             return False
@@ -274,7 +274,7 @@ class ValueWriter:
         self._node.set_timer(SLOW_S, say)
 
     def copy(self, pieces: Pieces, most_bytes: int, make: Callable[[bytes], bytes | Unknown]) -> None:
-        """Read a value of up to `most_bytes`, and copy what `make` makes of it in a thread."""
+        """Read a value of up to `most_bytes`, and copy the result of `make`, which runs in a thread."""
         self._read(partial(self._copy, pieces, most_bytes, make), "copy a value")
 
     async def _copy(self, pieces: Pieces, most_bytes: int, make: Callable[[bytes], bytes | Unknown]) -> None:
@@ -317,7 +317,7 @@ class ValueWriter:
         self._choose(literal("Show in the pager"), titles, chosen)
 
     def write(self, text: str, *, may_replace: bool = False) -> None:
-        """Write what was chosen to the path that was typed."""
+        """Write the chosen output to the typed path."""
         if self._output is not None:
             try:
                 path = Path(text).expanduser()
