@@ -1,1 +1,1 @@
-"""What any screen could use: styled lines, views, tables, commands, themes, the terminal."""
+"""The parts that any screen can use: styled lines, views, tables, commands, themes, the terminal."""

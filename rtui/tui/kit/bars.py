@@ -1,6 +1,6 @@
 """Bars of one line: the title, a warning, the status, the footer, tabs, and a line for typing.
 
-The title says who the server is, what is shown of it, how it is, and what is wrong with it.
+The title names the server, its database or the panel, and shows the server's figures and the trouble it is in.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WAYS: Final = 90
 """From this place in the footer on there are the ways to all other commands, and out."""
 
 OTHER_WAYS: Final = frozenset({"app.goto", "app.command_palette"})
-"""Those that the help replaces where room is short."""
+"""Commands that the help replaces in a narrow footer."""
 
 
 class Bar(LinePanel):
@@ -66,19 +66,19 @@ class LinkedBar(Bar):
 
 
 class Banner(Bar):
-    """A warning above everything else; displayed only while there is one. A click does what it recommends."""
+    """A warning above everything else; displayed only while there is one. A click runs the recommended action."""
 
     DEFAULT_CSS = """
     Banner { display: none; background: $surface; }
     """
 
     def __init__(self, remedy: str) -> None:
-        """`remedy` is the action that brings what is shown up to date."""
+        """`remedy` is the action that refreshes the outdated rows."""
         super().__init__(id="banner")
         self._remedy = remedy
 
     async def on_click(self) -> None:
-        """Do what the warning recommends."""
+        """Run the recommended action."""
         await self.screen.run_action(self._remedy)
 
     def show_warning(self, make: Callable[[int], Line] | None) -> bool:
@@ -110,9 +110,9 @@ class FooterBar(Bar):
     def show_commands(
         self, commands: Sequence[ScreenCommand], message: Line = (), first: Collection[Owner] = ()
     ) -> None:
-        """Show the commands that have a place here, or a message with what is left of them behind it.
+        """Show the commands that have a place in the footer, or a message followed by the commands that still fit.
 
-        Those of the owners that come `first` stand before all others, and stay where there is no room for others.
+        Commands of the owners in `first` stand before all others, and stay when there is no room for others.
         """
         each = footer_commands(commands)
         shown = (*(one for one in each if one.owner in first), *(one for one in each if one.owner not in first))
@@ -142,7 +142,7 @@ class FooterBar(Bar):
         return tuple(spans) or (Span(literal("")),)
 
     def _fitting(self, width: int) -> list[tuple[ScreenCommand, int]]:
-        """Return the commands that fit, with their widths; those that help to find the rest stay.
+        """Return the commands that fit, with their widths; the ways to all other commands stay.
 
         Where some commands come first, only help and leaving stay before the last of them goes.
         """
@@ -181,7 +181,7 @@ class TabBar(Bar):
         self._action_of = action_of
 
     async def on_click(self, event: events.Click) -> None:
-        """Choose the title under the mouse, or run the action of what stands there."""
+        """Choose the title under the mouse, or run the action of the clicked text."""
         x = index = 0
         for span in self.lines[event.y] if event.y < len(self.lines) else ():
             is_title = span.role in (Role.TAB, Role.TAB_ON)
@@ -230,7 +230,7 @@ class FilterInput(InputLine):
 
     @property
     def keys_hint(self) -> Line:
-        """What the footer says of the keys of the line."""
+        """The keys of the line, for the footer."""
         return self._keys_hint
 
 
@@ -240,22 +240,22 @@ class KnowsServer(Protocol):
 
     @property
     def server_status(self) -> BrowsingStatus | None:
-        """Its figures and what is wrong with it; None while no server is browsed."""
+        """The figures and the trouble of the server; None while no server is browsed."""
 
 
 class TitleBar(LinkedBar):
-    """The first line of a screen; clicks lead to other servers and databases, and to what is wrong."""
+    """The first line of a screen; clicks lead to other servers and databases, and to the server's trouble."""
 
     def __init__(self) -> None:
         super().__init__(self._action_of, id="title")
 
     @property
     def server_status(self) -> BrowsingStatus | None:
-        """How the server is that is browsed; None while there is none."""
+        """The status of the browsed server; None while there is none."""
         return self.app.server_status if isinstance(self.app, KnowsServer) else None
 
     def set_line(self, make: Callable[[int], Line]) -> None:
-        """Show a line in what is left by the trouble of the server, which stands at the right."""
+        """Show a line in the width left by the server's trouble, which stands at the right."""
         status = self.server_status
         trouble = None if status is None else status.trouble
         if trouble is None:
@@ -270,11 +270,11 @@ class TitleBar(LinkedBar):
 
 
 MARK = literal("! ")
-"""Stands before what is wrong, and is the key that shows it."""
+"""Stands before the server's trouble, and is the key that shows it."""
 
 
 def trouble_line(trouble: Trouble) -> Line:
-    """Return what is wrong in a word, and how much else: `! memory-near-limit +2`."""
+    """Return the worst trouble in a word, and the number of others: `! memory-near-limit +2`."""
     more = f" +{trouble.more:,}" if trouble.more else ""
     text = display_text(f"{MARK}{trouble.word}{more}")
     return Span(text, Role.BAD if trouble.is_error else Role.WARN), gap(1)

@@ -1,4 +1,4 @@
-"""What the charts of several panels share: placing lines, figures as text, and horizontal and vertical bars."""
+"""The lines that the charts of several panels share: placing, figures as text, horizontal and vertical bars."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class HorizontalBar(NamedTuple):
     figures: tuple[SafeText, ...]
     """As many for each of the bars that stand together."""
     value: float | None
-    """What the length of the bar stands for; None for no bar."""
+    """The value that the bar's length represents; None for no bar."""
     name_role: Role = Role.TEXT
     role: Role = Role.BAR
 
@@ -116,10 +116,9 @@ def bar_lines(
     name_cells: int | None = None,
     cap: int = 48,
 ) -> list[Line]:
-    """Return a line for each bar; a bar takes what names and figures leave, at most `cap` cells.
+    """Return a line for each bar; a bar takes the width left by names and figures, at most `cap` cells.
 
-    A full bar stands for `whole`, or for the largest value. Figures that do not fit are left out, those at the right
-    first.
+    A full bar stands for `whole`, or for the largest value. Figures that do not fit are left out, the rightmost first.
     """
     if not bars:
         return []

@@ -1,7 +1,7 @@
 """Modal screens with a text, or with a short list to choose from.
 
-Rows are sorted the same way everywhere: `s` shows the list of columns, `>` and `<` take its next entry and the one
-before, `S` turns the order round. The same column again sorts again, for rows that have come or moved since.
+Rows are sorted the same way everywhere: `s` shows the list of columns, `>` and `<` take its next and previous entry,
+`S` reverses the order. The same column again sorts again, for rows that have come or moved since.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class ChoiceList(OptionList):
 
 
 class ListScreen(ModalScreen[ScreenResultType], FocusScreen[ScreenResultType]):
-    """Shows a list with a title and what its keys do; Escape closes it."""
+    """Shows a list with a title and a hint on its keys; Escape closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "Close", show=False)]
 
@@ -134,7 +134,7 @@ class AnswerScreen(ListScreen[ScreenResultType]):
         about: SafeText | None = None,
         at: int = 0,
     ) -> None:
-        """`about` stands over the answers, `at` is the number of the one that the cursor begins on."""
+        """`about` stands over the answers, `at` is the number of the answer that the cursor begins on."""
         above = [] if about is None else [Option(Content(about), disabled=True)]
         super().__init__(title, subtitle, *above, *(Content(text) for _, text in answers))
         self._answers = [*(None for _ in above), *(answer for answer, _ in answers)]
@@ -162,7 +162,7 @@ class SwitchScreen(ListScreen[None], Generic[K]):
         chosen: Collection[K],
         on_change: Callable[[frozenset[K]], object],
     ) -> None:
-        """`entries` is what can be switched with its text; `on_change` is called with what is on."""
+        """`entries` are the switches with their texts; `on_change` is called with the switches that are on."""
         self._entries, self._chosen, self._on_change = entries, frozenset(chosen), on_change
         super().__init__(title, "enter switches · esc closes", *map(self._prompt, entries))
 
@@ -186,7 +186,7 @@ class QuitScreen(AnswerScreen[bool]):
     ]
 
     def __init__(self, lost: SafeText) -> None:
-        """`lost` is a sentence on what is lost; the cursor begins on the answer that loses nothing."""
+        """`lost` is a sentence on the loss; the cursor begins on the answer that loses nothing."""
         answers = [(False, literal("Stay")), (True, literal("Quit"))]
         super().__init__(literal("Quit?"), "q quits · esc stays", answers, about=lost)
 
@@ -194,7 +194,7 @@ class QuitScreen(AnswerScreen[bool]):
 def sort_commands(
     group: Group, owner: Owner, *, footer: int = 0, when: tuple[Condition, ...] = (), chooser: Owner | None = None
 ) -> tuple[ScreenCommand, ...]:
-    """Return the commands that sort rows; `chooser` has the one that shows the list, where it isn't the owner."""
+    """Return the commands that sort rows; `chooser` owns the command that shows the list, if not `owner`."""
     return (
         ScreenCommand("sort", ("s",), "Sort",
             "Choose what rows are sorted by; the same again puts what has come or moved since into its place.",
@@ -208,9 +208,9 @@ def sort_commands(
 
 
 class SortScreen(AnswerScreen[int | None]):
-    """Returns the number of what rows are to be sorted by, None when nothing was chosen."""
+    """Returns the number of the chosen sort order, None if none was chosen."""
 
     def __init__(self, names: Sequence[SafeText], now: int) -> None:
-        """`now` is the number of what they are sorted by."""
+        """`now` is the number of the current sort order."""
         answers = [(at, SafeText(f"{'•' if at == now else ' '} {name}")) for at, name in enumerate(names)]
         super().__init__(literal("Sort by"), "enter sorts · esc closes", answers, at=now)

@@ -54,7 +54,7 @@ OSC52_BYTES: Final = 74_994
 """The longest text for OSC 52: many terminals drop sequences of more than 100,000 characters, base64 included."""
 
 SCREEN_STRING: Final = 500
-"""Characters of a device control string at most: GNU screen drops those of more than 768."""
+"""Characters of a device control string at most: GNU screen drops strings of more than 768."""
 
 NOTHING_SAID: Final = literal("")
 
@@ -64,11 +64,11 @@ class Program(NamedTuple):
 
     arguments: tuple[str, ...]
     title: SafeText
-    """What is true once it has ended with exit code 0."""
+    """The notice once it has ended with exit code 0."""
     hint: SafeText = NOTHING_SAID
-    """What the person should know then."""
+    """A hint for the user in that notice."""
     settings: tuple[tuple[str, str], ...] = ()
-    """What it needs in its environment beside ours."""
+    """Environment variables that it needs beside ours."""
 
     @property
     def name(self) -> SafeText:
@@ -77,12 +77,12 @@ class Program(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """What has become of a text."""
+    """The outcome of copying a text."""
 
     title: SafeText
     """Where it went, in a few words; empty where nothing took it."""
     hint: SafeText
-    """What else is to be known about that way."""
+    """A hint on that way to the clipboard."""
     failures: tuple[SafeText, ...]
     """Why each way that comes before it did not do, a sentence each."""
 
@@ -110,7 +110,7 @@ MACOS: Final = (Program(("pbcopy",), literal("Copied with pbcopy"), settings=(("
 
 NO_OSC52: Final = {"linux": literal("The Linux console has no clipboard."),
                    "dumb": literal("This terminal has no clipboard.")}  # fmt: skip
-"""What is known of terminals by TERM."""
+"""Hints for terminals without OSC 52, by TERM."""
 
 
 def programs(environment: Mapping[str, str]) -> list[Program]:
@@ -155,7 +155,7 @@ def unfit_for_osc52(data: bytes, environment: Mapping[str, str]) -> SafeText:
 
 
 def terminal_hint(environment: Mapping[str, str]) -> SafeText:
-    """Return what a person should know about a text that was sent by OSC 52."""
+    """Return the hint for a text that was sent by OSC 52."""
     is_within = environment.get("TERM", "").startswith(("tmux", "screen")) and not environment.get("STY")
     if is_within:
         return literal("It does not confirm. A tmux on the way needs set -s set-clipboard on.")
@@ -188,9 +188,9 @@ async def deliver(data: bytes, environment: Mapping[str, str], write: Callable[[
 
 
 async def hand_over(program: Program, data: bytes, environment: Mapping[str, str]) -> SafeText:
-    """Give bytes to a program and wait until it has ended; returns why it did not take them, empty if it did.
+    """Give bytes to a program and wait until it has ended; return why it did not take them, empty if it did.
 
-    What it prints is dropped: programs that serve a clipboard go on in the background and would keep a pipe open.
+    Its output is dropped: programs that serve a clipboard go on in the background and would keep a pipe open.
     """
     try:
         process = await asyncio.create_subprocess_exec(
@@ -218,7 +218,7 @@ async def hand_over(program: Program, data: bytes, environment: Mapping[str, str
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
-    """End a process and what it has started."""
+    """Kill a process and its children."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -272,7 +272,7 @@ class SelectScreen(ModalScreen[None], FocusScreen[None]):
 
 
 def selectable_lines(texts: Sequence[Selectable], reasons: Sequence[SafeText], width: int) -> list[Line]:
-    """Return what the screen shows: why it does, how to select, and the texts from the first column on."""
+    """Return the lines of the screen: why it is shown, how to select, and the texts from the first column on."""
     lines: list[Line] = []
     for reason in reasons:
         lines += prose(reason, width, Role.WARN)
@@ -285,7 +285,7 @@ def selectable_lines(texts: Sequence[Selectable], reasons: Sequence[SafeText], w
 
 
 def _shown(data: bytes, width: int) -> tuple[list[SafeText], list[SafeText]]:
-    """Return the lines of a text, broken at the width, and in what they differ from it."""
+    """Return the lines of a text, broken at the width, and notes on how they differ from it."""
     text = data[:MOST_BYTES].decode("utf-8", "surrogateescape")
     notes = [SafeText(f"the first {MOST_BYTES:,} bytes")] if len(data) > MOST_BYTES else []
     lines: list[SafeText] = []
@@ -312,15 +312,15 @@ FAILURE_NOTICE_S: Final = 8
 
 
 class Copy(NamedTuple):
-    """An entry of the menu and what it copies."""
+    """An entry of the menu and the text that it copies."""
 
     title: SafeText
     text: str
     """Printable, but not safe to show: it may resemble something else. Only for the clipboard."""
     note: SafeText = NOTHING_SAID
-    """What is to be known of it when it has been copied, such as that it is a part."""
+    """A remark for the notice after copying, such as that the text is a part."""
     start: Callable[[], object] | None = None
-    """Begins to read what is copied, which is not there yet; `text` is empty then."""
+    """Starts reading the data to copy if it is not loaded yet; `text` is empty then."""
 
 
 def copies(target: Target, name: bytes, facts: KeyFacts | None) -> list[Copy]:
@@ -338,9 +338,9 @@ def copies(target: Target, name: bytes, facts: KeyFacts | None) -> list[Copy]:
 
 
 def copy_text(node: DOMNode, text: str | bytes, note: SafeText = NOTHING_SAID) -> Worker[None]:
-    """Copy a text or bytes as they are by the first way that takes them, and say which it was; `note` is said, too.
+    """Copy a text or bytes as they are by the first way that takes them; the notice names it and adds `note`.
 
-    Where there is none, a screen shows the text. The ways are tried in a worker of `node`, which is returned.
+    If no way takes them, a screen shows the text. The ways are tried in a worker of `node`, which is returned.
     """
     data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
     node.app._clipboard = data.decode("utf-8", "surrogateescape")
@@ -361,7 +361,7 @@ async def _copy(node: DOMNode, data: bytes, note: SafeText) -> None:
 
 
 def notice(data: bytes, delivery: Delivery, note: SafeText = NOTHING_SAID) -> SafeText:
-    """Return what was copied, cut, and what is to be known about it and the way that it took."""
+    """Return the copied text, cut, with the remarks on it and on the way that it took."""
     shown = cut_middle(display_text(data.decode("utf-8", "surrogateescape")), SHOWN_CELLS)
     return SafeText("\n".join(line for line in (shown, note, delivery.hint, *delivery.failures) if line))
 

@@ -38,7 +38,7 @@ class Group(StrEnum):
 
 
 class Owner(StrEnum):
-    """What carries a command out, by an `action_...` method; the value is the namespace of Textual's action."""
+    """The owner of a command, whose `action_...` method runs it; the value is the namespace of Textual's action."""
 
     APP = "app"
     CONNECT = "connect"
@@ -72,7 +72,7 @@ class HelpSubject(NamedTuple):
 
 
 class Condition(Enum):
-    """What a command may need in order to be offered."""
+    """A condition that a command may need in order to be offered."""
 
     ON_KEY = "the cursor is on a key"
     ON_ROW = "the cursor is on a row"
@@ -110,7 +110,7 @@ Conditions = frozenset[Condition | str]
 
 @dataclass(frozen=True, slots=True)
 class ScreenCommand:
-    """A command of the interface: its keys, its texts, what carries it out, and when it is offered."""
+    """A command of the interface: its keys, its texts, its owner, and when it is offered."""
 
     id: str
     keys: tuple[str, ...]
@@ -122,7 +122,7 @@ class ScreenCommand:
     group: Group
     owner: Owner
     when: tuple[Condition | str, ...] = ()
-    """The command is offered while any of these holds; always where there are none."""
+    """The command is offered while any of these conditions holds; always if empty."""
     footer: int = 0
     """Place in the footer, from the left; 0 keeps it out."""
     label: str = ""
@@ -137,12 +137,12 @@ class ScreenCommand:
 
     @property
     def name(self) -> str:
-        """What the command is called in the settings file, such as `tree.expand`; unique among all commands."""
+        """The name of the command in the settings file, such as `tree.expand`; unique among all commands."""
         return f"{self.owner}.{self.id}"
 
     @property
     def bound_keys(self) -> tuple[str, ...]:
-        """The keys in effect: the user's, or those that are declared."""
+        """The keys in effect: the user's, or the declared ones."""
         return CHOSEN_KEYS.get(self.name, self.keys)
 
     @property
@@ -189,10 +189,11 @@ def footer_commands(commands: Iterable[ScreenCommand]) -> list[ScreenCommand]:
 
 
 def choose_keys(given: Mapping[str, str | Sequence[str]], screens: Iterable[Sequence[ScreenCommand]]) -> Iterator[str]:
-    """Give commands the user's keys, by the names of commands; yield a sentence for each that can't be or conflicts.
+    """Give commands the user's keys, by the names of commands; yield a sentence for each invalid or conflicting key.
 
-    `screens` are the commands that can be given together, a sequence for each screen; what shares a key by declaration
-    belongs to widgets of which one has the focus. No keys leave a command to the palette and the footer.
+    `screens` are the commands that can be given together, a sequence for each screen; commands that share a key by
+    declaration belong to widgets of which only one has the focus. Without keys a command is left to the palette and the
+    footer.
     """
     together = [tuple(commands) for commands in screens]
     known = {command.name: command for commands in together for command in commands}

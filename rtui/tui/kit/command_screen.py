@@ -3,12 +3,12 @@
 Keys, clicks, timers and workers may reach a screen before its widgets are mounted, while they are being removed, or
 when another screen lies on top. `is_ready` and `is_reachable` tell; the application checks them before any action.
 
-Screens pull what has changed (`CommandScreen.flush`), and long work is done in slices between which the event loop
-serves others (`drive`).
+Screens pull changes (`CommandScreen.flush`), and long work is done in slices between which the event loop serves others
+(`drive`).
 
 `ScreenBelow` paints the screen that shows through a translucent one. Textual tints every piece of that screen through
-Rich's console whenever any line of it changes, as the status does four times a second while keys are scanned. Here
-each style is tinted once, and a line that is as before stays as it was painted, with the bytes that Textual keeps.
+Rich's console whenever any line of it changes, as the status does four times a second while keys are scanned. Here each
+style is tinted once, and an unchanged line keeps its painted strip, with the bytes that Textual keeps.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ScreenBelow(Visual):
         self.screen = screen
         self.tint = tint
         self._base: RichStyle | None = None
-        """The style in which what has no colour is painted."""
+        """The style for text without a colour of its own."""
         self._styles: LRUCache[RichStyle | None, RichStyle] = LRUCache(KEPT_STYLES)
         self._lines: list[tuple[list[Segment], Strip]] = []
         """Each line of the screen as it was, and as it was painted."""
@@ -143,7 +143,7 @@ def is_ready(screen: Screen[Any]) -> bool:
 
 
 def is_reachable(node: DOMNode) -> bool:
-    """Return whether the user can act on a node: the application, or what belongs to the ready screen on top."""
+    """Return whether the user can act on a node: the application, the ready screen on top, or a widget in it."""
     if isinstance(node, App):
         return True
     try:
@@ -171,10 +171,10 @@ class FocusScreen(Screen[ScreenResultType]):
     """Whether it has been on top before."""
 
     _below: ScreenBelow | None = None
-    """What shows through it."""
+    """The painter of the screen that shows through; None before its first paint."""
 
     def render(self) -> RenderableType:
-        """Return what is behind the widgets: a colour, or the screen below where that is translucent."""
+        """Return the background of the widgets: a colour, or the screen below if the colour is translucent."""
         found = super().render()
         if not isinstance(found, BackgroundScreen):
             return found
@@ -213,7 +213,7 @@ class KeysWanted(Message):
 
 
 class HoldKeypresses(Message):
-    """Keys that are pressed from now on are meant for what comes of the one before, such as the row that it goes to."""
+    """Hold further keys until the effect of the last one is shown, such as the row that it goes to."""
 
     def __init__(self, is_over: Callable[[], bool]) -> None:
         """`is_over` returns whether that has come."""
@@ -237,12 +237,12 @@ class CommandScreen(FocusScreen[ScreenResultType]):
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
-        """The screen and those of its widgets that own actions of commands, by the namespaces of their actions."""
+        """The screen and its widgets that own actions of commands, by the namespaces of their actions."""
         raise NotImplementedError
 
     @property
     def conditions(self) -> Conditions:
-        """What holds at the moment, of what commands may need."""
+        """The conditions of commands that hold at the moment."""
         raise NotImplementedError
 
     @property
@@ -273,7 +273,7 @@ class CommandScreen(FocusScreen[ScreenResultType]):
         return [command for command in self.SCREEN_COMMANDS if command.is_offered(conditions)]
 
     def flush(self) -> None:
-        """Show what has changed; does nothing while the widgets are not all mounted."""
+        """Show the changes since the last call; does nothing until all widgets are mounted."""
         if is_ready(self):
             self.show_changes()
 
@@ -284,7 +284,7 @@ class CommandScreen(FocusScreen[ScreenResultType]):
         self._flush_timer = self.set_timer(seconds, self.flush)
 
     def show_changes(self) -> None:
-        """Show what has changed since the last call."""
+        """Show the changes since the last call."""
         raise NotImplementedError
 
     def on_screen_resume(self) -> None:
@@ -323,7 +323,7 @@ def failure_text(error: BaseException) -> SafeText:
 def failure_notice(error: BaseException) -> SafeText:
     """Return one line for a failure that costs only a command: its own text if that is meant for users.
 
-    What nobody foresaw is logged, and the line says where in rtui it was.
+    An unexpected exception is logged, and the line says where in rtui it was raised.
     """
     if isinstance(error, RtuiError):
         return error.happened
@@ -346,13 +346,13 @@ class PaletteScreen(CommandPalette, FocusScreen[None]):
 
     @on(Worker.StateChanged)
     def _search_ended(self, event: Worker.StateChanged) -> None:
-        """Raise what a search failed with, unless the palette has been left: then it finds no list to fill."""
+        """Raise the exception of a failed search, unless the palette has been left: then there is no list to fill."""
         error = event.worker.error
         if event.state is WorkerState.ERROR and error is not None and is_ready(self):
             raise error
 
     def _action_command_list(self, action: str) -> None:
-        """Move in the list, where there is any room for it: Textual's fails where there is none."""
+        """Move in the list if it has any room: Textual's own action fails without room."""
         if self.query_one(CommandList).scrollable_content_region.area:
             super()._action_command_list(action)
 
@@ -366,7 +366,7 @@ class CommandProvider(Provider):
             yield DiscoveryHit(_title(command), run, text=command.title, help=command.help)
 
     async def search(self, query: str) -> Hits:
-        """Offer what matches, by title or by help."""
+        """Yield the commands whose title or help matches."""
         matcher = self.matcher(query)
         for command, run in self._commands():
             score = max(matcher.match(command.title), 0.5 * matcher.match(command.help))

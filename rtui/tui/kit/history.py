@@ -1,8 +1,8 @@
-"""Where somebody has been: places to go back to and forward again, as in a browser.
+"""The user's history: places to go back to and forward again, as in a browser.
 
 A place is remembered when it is left by a jump: from the tree into details, to another panel, by name. Steps of the
-cursor are no jumps. Places are values: what a screen needs to show itself as it was, and nothing that keeps widgets or
-reports alive.
+cursor are no jumps. A place is a value: the state that a screen needs to show itself as it was, without references that
+keep widgets or reports alive.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class ServerPlace:
 
     panel_id: str
     list_id: str | None = None
-    """The list that is shown of it; None for the one that was shown last."""
+    """The list of the panel; None for the list shown last."""
     node: SafeText | None = None
-    """The node of a cluster; None for the one that was shown last."""
+    """The node of a cluster; None for the node shown last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class History:
         self._ahead: list[Place] = []
 
     def leave(self, place: Place) -> None:
-        """Remember a place that is left by a jump; what was ahead is forgotten."""
+        """Remember a place that is left by a jump; the places ahead are forgotten."""
         self._ahead.clear()
         if not self._behind or self._behind[-1] != place:
             self._behind.append(place)

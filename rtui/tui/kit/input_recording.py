@@ -1,6 +1,6 @@
-"""Recording what a user does in the application: keys, clicks, pasted text and sizes, never a password.
+"""Recording the user's input to the application: keys, clicks, pasted text and sizes, never a password.
 
-What is typed into a field for passwords is recorded as asterisks.
+Text typed into a field for passwords is recorded as asterisks.
 """
 
 from __future__ import annotations

@@ -63,14 +63,14 @@ class Piece:
     """A part of a line that is shown in full or not at all, or is cut."""
 
     rank: int
-    """Pieces of the highest rank are left out first; those of rank 0 stay."""
+    """Pieces of the highest rank are left out first; pieces of rank 0 stay."""
     line: Line
     least: int = 0
     """Cells that a text of one span may be cut to where it does not fit; 0 for never."""
 
 
 def fitted(pieces: Sequence[Piece], cells: int, between: Span = BETWEEN) -> Line:
-    """Join as many pieces as fit into `cells` cells, in order, those of the lowest rank first."""
+    """Join as many pieces as fit into `cells` cells, in order; pieces of the lowest rank are kept first."""
     kept: dict[int, Line] = {}
     for index, piece in sorted(enumerate(pieces), key=lambda one: one[1].rank):
         over = line_width(_join(kept | {index: piece.line}, between)) - cells

@@ -91,7 +91,7 @@ class PaintedView(ScrollView):
         return self._vertical_scrollbar
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the lines of a region, painting only those that are not kept."""
+        """Return the lines of a region; cached lines are not painted again."""
         self._painter.begin_frame()
         styles = self.styles
         if styles.gutter or styles.tint.a or self.opacity != 1:
@@ -122,7 +122,7 @@ class PaintedView(ScrollView):
                 self._frame.pop(y, None)
 
     def notify_style_update(self) -> None:
-        """Drop what was painted in the old style."""
+        """Drop the lines painted in the old style."""
         super().notify_style_update()
         self._frame.clear()
         self._painter.forget()
@@ -166,7 +166,7 @@ class LinePanel(PaintedView):
             self.show(self._make(width))
 
     def show(self, lines: Sequence[Line]) -> None:
-        """Show these lines instead, repainting what differs."""
+        """Show these lines instead, repainting the changed ones."""
         before, after = self.lines, tuple(lines)
         if before == after:
             return
@@ -299,7 +299,7 @@ class Painter:
 
 
 class RowsView(PaintedView):
-    """Paints rows, one under the cursor and one under the mouse, and repaints those that have changed."""
+    """Paints rows, one under the cursor and one under the mouse, and repaints changed rows."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor", "rows--cursor-blurred", "rows--hover"}
     DEFAULT_CSS = """
@@ -413,7 +413,7 @@ class RowsView(PaintedView):
         return self._painter.paint(line, self._painter.plain + style, style.color is not None, width=width)
 
     def notify_style_update(self) -> None:
-        """Forget what was painted in the old style."""
+        """Drop the rows painted in the old style."""
         super().notify_style_update()
         self._painted.clear()
 

@@ -39,7 +39,7 @@ _DRAWN_TOGETHER: Final = re.compile(
     "[\u0300-\u036f\u0483-\u0489\u0591-\u11ff\u135d-\u135f\u1712-\u1dff\u200c\u200d\u20d0-\u20ff\u302a-\u302f\u3099\u309a"
     "\ua66f-\uabff\ufe00-\ufe2f\U0001f000-\U0001faff\U000e0000-\U000e007f]"
 )
-"""Scripts whose letters are drawn onto others, emoji and what joins them: terminals disagree over their width."""
+"""Combining marks of scripts, emoji and joiners: terminals disagree over their width."""
 
 _BRIDGE_CELLS: Final = 5
 """Equal cells up to which a gap takes fewer bytes to repeat than to move over."""
@@ -83,7 +83,7 @@ _NO_STYLE: Final = Sgr("", "", "")
 
 
 class OutputDiff:
-    """The screen as far as it is known, and frames reduced to what differs from it."""
+    """The known cells of the screen; reduces frames to the cells that differ."""
 
     def __init__(self) -> None:
         self._rows: dict[int, LineCells] = {}
@@ -110,7 +110,7 @@ class OutputDiff:
     def _frame(self, tokens: list[re.Match[str]], data: str) -> str:
         """Rewrite a frame that consists of moves, styles and text.
 
-        One for a larger terminal is left as it is: what lies outside would land on cells at the border.
+        A frame for a larger terminal is left as it is: text outside would land on cells at the border.
         """
         out = _Writer()
         before: dict[int, LineCells] = {}
@@ -148,7 +148,7 @@ class OutputDiff:
         return out.finish((row, column))
 
     def _differences(self, before: dict[int, LineCells]) -> list[StyledRun]:
-        """Return what differs from before, one style after the other: a move is shorter than a style."""
+        """Return the changed runs of cells, grouped by style: a move is shorter than a style."""
         by_style: dict[str, list[StyledRun]] = {}
         for row, old in before.items():
             if old == self._rows[row]:

@@ -34,7 +34,7 @@ FILTER_HINT: Final = key_hint(literal(" keeps the rows that have this text"), li
 
 
 class FileError(Exception):
-    """What cannot be written to a file; the reason is safe to show."""
+    """A file that cannot be written; the reason is safe to show."""
 
     def __init__(self, reason: str) -> None:
         self.reason: SafeText = display_text(reason)
@@ -54,7 +54,7 @@ def write_table(table: Table, name: str) -> SafeText:
 
 
 def write_text(name: str, make: Callable[[], str], what: str) -> SafeText:
-    """Write a text to a file as `write_table` does, and return that `what` was written to it. Raises FileError."""
+    """Write a text to a file as `write_table` does; return a sentence with `what` and the file. Raises FileError."""
     path = Path(name).expanduser()
     try:
         data = make().encode()
@@ -66,9 +66,9 @@ def write_text(name: str, make: Callable[[], str], what: str) -> SafeText:
 
 
 async def write_file(screen: Screen[Any], write: Callable[[], SafeText]) -> None:
-    """Write a file in a thread, and say in a notice what was written or why not.
+    """Write a file in a thread, and notify of the result or the reason of a failure.
 
-    `write` returns what it has written, or raises FileError.
+    `write` returns the notice on the written file, or raises FileError.
     """
     try:
         written = await asyncio.to_thread(write)
@@ -87,7 +87,7 @@ class RowsScreen(CommandScreen[ScreenResultType]):
 
     @property
     def copies(self) -> Sequence[Copy]:
-        """What can be copied of the row under the cursor, the usual first; nothing without one."""
+        """The copies of the row under the cursor, the usual first; empty if there is no row."""
         return ()
 
     def filter_rows(self, text: str) -> None:
@@ -95,11 +95,11 @@ class RowsScreen(CommandScreen[ScreenResultType]):
         raise NotImplementedError
 
     def writing(self, name: str) -> Callable[[], SafeText]:
-        """Return what writes the rows that are shown now to a file, called in a thread; see `write_file`."""
+        """Return a function that writes the shown rows to a file, to be called in a thread; see `write_file`."""
         raise NotImplementedError
 
     def show_commands(self) -> None:
-        """Show in the footer the commands that apply, or what is typed and how it ends."""
+        """Show in the footer the commands that apply, or the keys of the open line."""
         hint = next((line.keys_hint for line in self.typed if line.is_open), None)
         self.footer_bar.show_commands(self.offered() if hint is None else (), hint or ())
 
@@ -114,7 +114,7 @@ class RowsScreen(CommandScreen[ScreenResultType]):
         self.show_commands()
 
     def action_leave_filter(self) -> None:
-        """Move from what is typed to the rows."""
+        """Move from the open line to the rows."""
         for line in self.typed:
             line.close()
         self.set_focus(self.focus_home)
@@ -142,7 +142,7 @@ class RowsScreen(CommandScreen[ScreenResultType]):
             copy_text(self, copies[0].text)
 
     def action_copy_menu(self) -> None:
-        """Choose what to copy of the row."""
+        """Open the list of copies of the row."""
         if copies := self.copies:
             choose_copy(self, copies)
 
@@ -151,15 +151,15 @@ class RunScreen(RowsScreen[ScreenResultType]):
     """A screen of one run, an analysis or a search; its `conditions` say whether that is under way or paused."""
 
     shows_cost = False
-    """Whether the status bar shows what the run has cost the server."""
+    """Whether the status bar shows the cost of the run for the server."""
 
     @property
     def control(self) -> RunControl:
-        """What pauses, stops and paces the run."""
+        """The control that pauses, stops and paces the run."""
         raise NotImplementedError
 
     def show_soon(self) -> None:
-        """Show what a command has changed, without waiting for the next look."""
+        """Show the effect of a command, without waiting for the next poll."""
         raise NotImplementedError
 
     def action_pause(self) -> None:
@@ -171,7 +171,7 @@ class RunScreen(RowsScreen[ScreenResultType]):
         self.show_soon()
 
     def action_stop(self) -> None:
-        """End it; what was found stays."""
+        """Stop the run; its results stay."""
         self.control.stop()
         self.show_soon()
 
@@ -186,7 +186,7 @@ class RunScreen(RowsScreen[ScreenResultType]):
         self.show_soon()
 
     def action_cost(self) -> None:
-        """Show or hide what it has cost the server."""
+        """Show or hide the cost of the run for the server."""
         self.shows_cost = not self.shows_cost
         self.show_soon()
 
@@ -255,7 +255,7 @@ class PanelScreen(RowsScreen[ScreenResultType]):
         self.tab_bar.set_line(make)
 
     def action_next_panel(self, step: int = 1) -> None:
-        """Show the panel so many places after this one."""
+        """Show the panel `step` places after this one."""
         self.action_show_panel(following(self._panel_ids, self._panel_id, step))
 
     @on(TabBar.Chosen, "#panels")
@@ -277,17 +277,17 @@ class PanelScreen(RowsScreen[ScreenResultType]):
             self.open_line(self.filter_input, self.view.filter_text)
 
     def action_export(self) -> None:
-        """Type the name of a file for what the table shows."""
+        """Let the user type the name of a file for the rows of the table."""
         if self.view.has_rows:
             self.open_line(self.file_input)
 
     def writing(self, name: str) -> Callable[[], SafeText]:
-        """Return what writes the rows that the table shows."""
+        """Return a function that writes the shown rows of the table."""
         rows = self.view.table.rows
         return lambda: write_table(rows.shown(), name)
 
     def action_back(self) -> None:
-        """Go back one step: end what is typed or the filter, or as the screen says."""
+        """Go back one step: close the open line or end the filter, or as the screen says."""
         if self.file_input.is_open:
             self.action_leave_filter()
         elif self.filter_input.is_open or self.view.filter_text:

@@ -1,4 +1,4 @@
-"""The widget that shows a panel: the titles of its lists over the chosen one, with what stands around its table."""
+"""The widget that shows a panel: the titles of its lists over the chosen table, with the lines around it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 def following(options: Sequence[T], chosen: T, step: int = 1) -> T:
-    """Return the option so many places after the chosen one; the first follows the last, and one that is not there."""
+    """Return the option `step` places after the chosen one; the first follows the last or an unknown option."""
     at = options.index(chosen) if chosen in options else 0
     return options[(at + step) % len(options)]
 
@@ -51,7 +51,7 @@ class PanelStates:
 
 
 class PanelView(Vertical):
-    """Shows one list of a panel, or lines in its place; subclasses know what the panel shows beside its table."""
+    """Shows one list of a panel, or lines in its place; subclasses supply the lines around the table."""
 
     BLANK = True
 
@@ -59,7 +59,7 @@ class PanelView(Vertical):
         """The panel, its state, or the row under the cursor has changed."""
 
     def __init__(self, *around: Widget, id: str | None = None) -> None:
-        """`around` are the widgets beside the table, hidden while there is none."""
+        """`around` are the widgets around the table, hidden while no table is shown."""
         super().__init__(id=id)
         self._around = around
         self.table = ReportTable(id="table")
@@ -85,7 +85,7 @@ class PanelView(Vertical):
 
     @property
     def subject(self) -> Subject:
-        """What the row under the cursor is about, None where there is no row."""
+        """The subject of the row under the cursor, None if there is no row."""
         return self.table.body.subject if self.lists else None
 
     @property
@@ -116,14 +116,14 @@ class PanelView(Vertical):
             self.rows_arranged()
 
     def action_next_list(self, step: int = 1) -> None:
-        """Show the list so many places after this one."""
+        """Show the list `step` places after this one."""
         if self.lists:
             self.choose_list(following(self.lists, self.list_id, step))
 
     @on(ReportTable.Sorted)
     @on(ReportTable.Arranged)
     def rows_arranged(self) -> None:
-        """Show what is said about the rows now."""
+        """Update the lines around the rows."""
         if self.lists:
             self.show_around()
             self.post_message(self.Changed())
@@ -136,15 +136,15 @@ class PanelView(Vertical):
 
 
 def key_hint(enter: SafeText, escape: SafeText) -> Line:
-    """Return what Enter and Escape do while a line is typed, for the footer."""
+    """Return the hint on Enter and Escape for the footer while a line is typed."""
     return (Span(literal(" enter"), Role.ACCENT), Span(enter, Role.MUTED),
             Span(literal("  esc"), Role.ACCENT), Span(escape, Role.MUTED))  # fmt: skip
 
 
 def titles_line(titles: Sequence[SafeText], chosen: int, rows: TableRows, among: SafeText, width: int) -> Line:
-    """Return the titles of the tables of a panel, those around the chosen one where not all fit, and the filter.
+    """Return the titles of the tables of a panel, only those near the chosen title if not all fit, and the filter.
 
-    `among` says what is filtered, such as ` among the 100 largest`; empty for a complete list.
+    `among` names the filtered rows, such as ` among the 100 largest`; empty for a complete list.
     """
     line: Line = (gap(MARGIN), Span(titles[chosen], Role.STRONG))
     note: Line = ()
@@ -176,13 +176,13 @@ def notice_lines(title: SafeText, role: Role, width: int, *texts: SafeText) -> l
 
 
 def nothing_left_lines(rows: TableRows, among: SafeText, width: int) -> list[Line]:
-    """Return what stands in place of rows that the filter has all left out."""
+    """Return the lines in place of a table whose filter matches no row."""
     text = SafeText(f"No row{among} has {display_text(rows.state.filter_text, limit=60)}")
     return notice_lines(text, Role.STRONG, width, literal("Escape shows all rows again."))
 
 
 def row_copies(subject: Subject, texts: Sequence[SafeText]) -> list[Copy]:
-    """Return what can be copied of a row, first its name, if it has one; nothing where there is no row."""
+    """Return the copies of a row, first its name, if it has one; empty if there is no row."""
     if not texts:
         return []
     row = Copy(literal("the row, its cells apart by tabs"), "\t".join(texts))

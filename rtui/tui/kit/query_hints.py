@@ -1,7 +1,7 @@
-"""Hints for a query while it is typed: whether it is one, what is wrong, what may stand at the cursor, and completion.
+"""Hints for a query while it is typed: whether it is one, its problems, and completion at the cursor.
 
-Completion knows the tree and the latest analysis. Nothing is asked of the server, and it looks at no more than takes
-less than a frame.
+Completion knows the tree and the latest analysis. Nothing is asked of the server, and its search is bounded to less
+than a frame.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def vocabulary_of(session: BrowsingSession) -> Vocabulary:
 
 
 def _patterns(root: Node) -> Iterator[bytes]:
-    """Yield the patterns of a report that are no mere namespaces or keys, those of most memory first at each level."""
+    """Yield the patterns of a report that are no mere namespaces or keys, the largest first at each level."""
     waiting: list[tuple[Node, tuple[Step, ...]]] = [(root, ())]
     for node, steps in waiting:
         for child in node.children:
@@ -111,7 +111,7 @@ def _child_on_the_way(node: Namespace, rest: bytes) -> Namespace | None:
 
 
 MEANT: Final = literal("what was probably meant")
-"""The help of a completion that is not for the cursor, but for what is wrong in the line."""
+"""The help of a completion that corrects a problem in the line, in place of the term at the cursor."""
 
 GRAMMAR: Final = literal("text, a glob, or terms that all have to apply; ! before one turns it round")
 
@@ -132,7 +132,7 @@ def is_query(reading: Reading, line: str) -> bool:
 
 
 def meant_completion(reading: Reading) -> Completion | None:
-    """Return what is probably meant in place of the first part of a line that is wrong, or that looks so."""
+    """Return the correction of the first problem in a line, or of a doubtful part; None if there is none."""
     problem = next((one for one in (*reading.problems, *reading.query.hints) if one.meant), None)
     if problem is None:
         return None
@@ -157,7 +157,7 @@ def saved_completion(line: str, cursor: int, saved: Mapping[str, str]) -> Comple
 
 
 def styled_parts(reading: Reading, line: str) -> Iterator[tuple[int, int, Role]]:
-    """Yield which parts of a line stand out: the names of terms, what is wrong, what may be meant otherwise."""
+    """Yield the highlighted parts of a line: names of terms, problems, and doubtful parts."""
     for term in reading.query.terms:
         start = term.span.start + term.is_negated
         head = HEAD.match(line, start) if term.name in TERMS else None
@@ -177,10 +177,10 @@ def hint_lines(
     *,
     is_refused: bool = False,
 ) -> list[Line]:
-    """Return two lines: what is wrong or what the term takes, and what Tab puts in.
+    """Return two lines: the problem or the term's syntax, and the candidates of Tab.
 
-    While a value has not been begun, that it is missing is not said unless the line was refused. `tried` are the
-    candidates of which one was put in, and which one that is.
+    A missing value is not reported before it is begun, unless the line was refused. `tried` are the candidates of Tab,
+    and the number of the inserted one.
     """
     is_begun = not is_refused and bool(completion.help) and completion.span.start == completion.span.end
     if (reading.problems and not is_begun) or reading.query.hints:

@@ -1,7 +1,7 @@
-"""The line in which queries are typed, and the two lines above it that say what the term at the cursor takes.
+"""The line in which queries are typed, and the two lines above it with the syntax of the term at the cursor.
 
-Terms are coloured as they are recognised, wrong ones underlined in place. Tab puts in what may stand at the cursor, one
-candidate after the other. What is no query, such as a part of a name, is up to the screen.
+Terms are coloured as they are recognised, wrong ones underlined in place. Tab inserts the candidates at the cursor one
+after the other. Text that is no query, such as a part of a name, is up to the screen.
 
 The language is not needed for the first paint, so it is imported a little later, in a thread.
 """
@@ -81,7 +81,7 @@ class NameScreen(ModalScreen[str | None], FocusScreen[str | None]):
 
 
 class QueryHighlighter(Highlighter):
-    """Colours the names of terms, and underlines what is wrong."""
+    """Colours the names of terms, and underlines problems."""
 
     def __init__(self, line: QueryLine) -> None:
         self._line = line
@@ -184,7 +184,7 @@ class QueryLine(FilterInput):
         self._tried = None
 
     def show_hint(self) -> None:
-        """Show what the term at the cursor takes, or what is wrong; to be called when the text has changed."""
+        """Show the syntax of the term at the cursor, or a problem; to be called when the text has changed."""
         from rtui.tui.kit.query_hints import hint_lines  # noqa: PLC0415 - not for the first paint
 
         reading = self.reading
@@ -195,7 +195,7 @@ class QueryLine(FilterInput):
         self.hint.set_content(lambda width: hint_lines(reading, completion, tried, width, is_refused=is_refused))
 
     def refuse(self) -> None:
-        """Go to what is wrong in the line, and say it."""
+        """Go to the first problem in the line, and show it."""
         self._refused = self.value
         self.cursor_position = min(self.reading.problems[0].span.end, len(self.value))
         self.show_hint()
@@ -206,7 +206,7 @@ class QueryLine(FilterInput):
             self.show_hint()
 
     def _completion(self) -> Completion:
-        """Return what may stand at the cursor, names of saved queries behind an @; else what was meant instead."""
+        """Return the candidates at the cursor, names of saved queries after an @; else those of a correction."""
         from rtui.analysis.query.completion import complete  # noqa: PLC0415 - not for the first paint
         from rtui.tui.kit.query_hints import meant_completion, saved_completion  # noqa: PLC0415
 

@@ -1,9 +1,9 @@
 """The user's choices, remembered in `settings.toml`: theme, columns, orders, widths, panel and keys.
 
-The file may be edited by hand as well: what rtui writes keeps comments and order (tomlkit). It is read when rtui
-begins; a choice made on screen is in effect at once and written in a thread. Two running instances each write only
-what was changed in them, into the file as it is then. What a file cannot say is refused as a whole, with the setting
-that is wrong and the nearest word that is known, and rtui goes on with what it does by default.
+The file may be edited by hand as well: rtui keeps its comments and order (tomlkit). It is read when rtui begins; a
+choice made on screen is in effect at once and written in a thread. Two running instances each write only their own
+changes, into the file as it is then. An invalid file is refused as a whole, with the setting that is wrong and the
+nearest known word, and rtui goes on with its defaults.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SortName: TypeAlias = Literal[
     "keys", "name", "name-bytes", "bytes", "mean", "TTL", "idle", "type",
     "-keys", "-name", "-name-bytes", "-bytes", "-mean", "-TTL", "-idle", "-type",
 ]  # fmt: skip
-"""What the rows of the tree are sorted by, with `-` before it the other way round."""
+"""The sort order of the rows of the tree, with `-` before it reversed."""
 
 NARROWEST_TREE: Final = 25
 WIDEST_TREE: Final = 80
@@ -76,7 +76,7 @@ class RowsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Everything that can be remembered; each has what holds without a file as its default."""
+    """Everything that can be remembered; the default of each field is in effect without a file."""
 
     theme: Annotated[str | None, Meta(description="Name of the theme; --theme comes first.")] = None
     ascii: Annotated[bool, Meta(description="Draw with ASCII only, as with --ascii.")] = False
@@ -140,9 +140,9 @@ class SettingsFile:
             return unread
 
     def choose(self, name: str, value: Any) -> None:
-        """Set what has the dotted name, such as `tree.sort`, for this run and the next ones; None forgets it.
+        """Set the setting of a dotted name, such as `tree.sort`, for this run and the next ones; None forgets it.
 
-        Raises SettingsError for what can't be. It is written by `flush`, or soon where an event loop runs.
+        Raises SettingsError for an invalid value. It is written by `flush`, or soon if an event loop runs.
         """
         self.settings = _changed(self.settings, name, value)
         self._unwritten[name] = value
@@ -176,7 +176,7 @@ class SettingsFile:
 
 
 def _write(path: Path, chosen: Mapping[str, Any]) -> None:
-    """Set what was chosen in the file as it is now; raises OSError and SettingsError."""
+    """Set the chosen settings in the file as it is now; raises OSError and SettingsError."""
     import tomlkit  # noqa: PLC0415 - when something is written
     from tomlkit.container import Container  # noqa: PLC0415
     from tomlkit.items import Table  # noqa: PLC0415
@@ -286,7 +286,7 @@ def _changed(settings: Settings, name: str, value: Any) -> Settings:
 
 
 _ALIKE: Final = 0.5
-"""How much alike a wrong name and the one that is suggested are at least: names of settings are short."""
+"""The least likeness of a wrong name to the suggested one: names of settings are short."""
 
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", re.DOTALL)
 _INVALID: Final = re.compile(r"(.*?) - at `\$\.(.*)`", re.DOTALL)
@@ -294,7 +294,7 @@ _ENUM: Final = re.compile(r"Invalid enum value '(.*)'", re.DOTALL)
 
 
 def _explained(error: str) -> str:
-    """Return what msgspec says of a wrong file, as a sentence that names the setting and what may be meant."""
+    """Return msgspec's error for a wrong file as a sentence that names the setting and suggests a correction."""
     if found := _UNKNOWN.fullmatch(error):
         name = f"{found[2]}.{found[1]}" if found[2] else found[1]
         return f"there is no setting {name}.{did_you_mean(name, setting_names(), least=_ALIKE)}"
@@ -328,7 +328,7 @@ def expanded(line: str, saved: Mapping[str, str]) -> str:
 
 
 def unknown_names(line: str, saved: Mapping[str, str]) -> dict[str, str | None]:
-    """Return the words of a line that look like the name of a query and are none, each with the nearest name."""
+    """Return the words of a line that look like names of queries but are unknown, each with the nearest name."""
     unknown = [found[1] for found in _WORD.finditer(line) if found[1] not in saved]
     return {name: nearest_word(name, saved) for name in unknown}
 

@@ -1,7 +1,7 @@
 """The lines of the title bar and the status bar, and the warnings above the screens' content.
 
-The title says which server this is, that nothing is written, and the server's own figures; the status says how a scan
-is doing. A warning says that what is shown no longer holds, why, and what brings it up to date.
+The title names the server, promises that nothing is written, and has the server's own figures; the status is that of
+the scan. A warning says that the rows are outdated, why, and which command refreshes them.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ NAME: Final[Line] = (Span(literal(" rtui"), Role.BADGE), Span(literal("  ")))
 
 
 def title_line(status: BrowsingStatus, width: int, label: SafeText | None = None) -> Line:
-    """Return the title bar in exactly `width` cells: who the server is, what rtui promises, and the server's figures.
+    """Return the title bar in exactly `width` cells: the server, rtui's promise, and the server's figures.
 
-    `label` stands for the server's own.
+    `label` replaces the server's own.
     """
     server = status.server
     name = cut_middle(label if label is not None else status.label, max(MIN_LABEL_CELLS, width // 4))
@@ -80,9 +80,9 @@ def _cluster_span(status: BrowsingStatus) -> Span:
 
 
 def over_title(label: SafeText, db: int | None, what: SafeText, width: int, status: BrowsingStatus | None) -> Line:
-    """Return the title bar of a screen over the tree: the server, its database unless all are meant, what is shown.
+    """Return the title bar of a screen over the tree: the server, its database unless all are meant, `what` is shown.
 
-    The server's figures by its status stand in what that leaves; None where no server is browsed.
+    The server's figures from its status take the rest of the width; `status` is None if no server is browsed.
     """
     others = [Piece(0, (Span(literal("READ-ONLY"), Role.GOOD),)), Piece(1, (Span(what, Role.MUTED),))]
     if db is not None:
@@ -173,7 +173,7 @@ def status_line(
 ) -> Line:
     """Return the status bar in exactly `width` cells, `note` last; `now_s` is on the clock of the event loop.
 
-    `doing` says what is asked again and again, and how many keys are marked.
+    `doing` names the watched keys, and the number of marked ones.
     """
     word, role = STATES[status.progress.state] if status.outdated is None else (literal("outdated"), Role.WARN)
     if status.analysis is not None and status.progress.state is ScanState.PAUSED:
@@ -225,7 +225,7 @@ def bar_line(head: Line, pieces: Sequence[Piece], width: int) -> Line:
 
 
 SILENT_S: Final = 2.0
-"""A server that owes an answer for longer is said to: over a slow link it takes less."""
+"""A server that owes an answer for longer than these seconds is shown as silent: over a slow link it takes less."""
 
 
 def link_words(link: State, now_s: float) -> Line:
@@ -292,7 +292,7 @@ def scope_pieces(match: bytes | None, key_type: bytes | None) -> list[Piece]:
 
 
 def speed_pieces(progress: Progress, *, shows_cost: bool) -> list[Piece]:
-    """Return how fast a running pass is, unless the cost is shown in its place, and what is left of it."""
+    """Return the speed of a running pass, unless its cost is shown instead, and the time left."""
     pieces: list[Piece] = []
     if progress.state is ScanState.RUNNING and not shows_cost:
         pieces.append(Piece(4, (Span(fmt.short_count(progress.keys_per_s)), Span(literal("/s"), Role.MUTED))))

@@ -73,7 +73,7 @@ ELLIPSIS: Final = "…"
 """Stands where text was cut."""
 
 HEAT: Final = (Role.HEAT_1, Role.HEAT_2, Role.HEAT_3, Role.HEAT_4, Role.HEAT_5)
-"""Filled areas, from little to much; `HEAT_ON` is the one under the cursor."""
+"""Filled areas, from little to much; `HEAT_ON` is the area under the cursor."""
 
 
 class Span(NamedTuple):

@@ -63,7 +63,7 @@ SORT_COMMANDS: Final = sort_commands(Group.TABLE, Owner.TABLE, footer=7, when=(C
 
 
 class TableBody(OpenRows, can_focus=True):
-    """The rows; the cursor belongs to what a row is about, not to a line, and stays with it."""
+    """The rows; the cursor belongs to the subject of a row, not to a line, and stays with it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings((*MOVE_COMMANDS, *SORT_COMMANDS), Owner.TABLE)
     DEFAULT_CSS = """
@@ -74,7 +74,7 @@ class TableBody(OpenRows, can_focus=True):
         """The cursor has moved, or the row under it has changed."""
 
     class SortRequested(Message):
-        """The user wants the rows sorted by the column so many steps further, or the other way round for none."""
+        """The user wants the rows sorted by the column `step` places further, or reversed if it is 0."""
 
         def __init__(self, step: int = 0) -> None:
             super().__init__()
@@ -176,7 +176,7 @@ class TableBody(OpenRows, can_focus=True):
         self.post_message(self.SortChoiceRequested())
 
     def action_sort_step(self, step: int) -> None:
-        """Sort by the next column, or the one before."""
+        """Sort by the next or the previous column."""
         self.post_message(self.SortRequested(step))
 
     def action_sort_reverse(self) -> None:
@@ -335,7 +335,7 @@ class ReportTable(Vertical):
         self._header.show([header_line(self.rows.table, self.body.column_layout, self._order())])
 
     def _order(self) -> Order | None:
-        """Return the order of the rows: the user's, else the one in which the table came."""
+        """Return the order of the rows: the user's, else the order of the table as it was made."""
         state, made = self._state, self._made
         if state.sort is not None:
             return Order(state.sort, state.is_reversed)

@@ -51,7 +51,7 @@ class TableState:
 class TableRows:
     """One table in one state. A row has an index in the table, a line on the screen, and an identity.
 
-    The identity, what the row is about and its names, finds a row again in a newer table of the same kind.
+    The identity, its subject and its names, finds a row again in a newer table of the same kind.
     """
 
     def __init__(self, table: Table, state: TableState, held: list[Hashable] | None = None) -> None:
@@ -68,7 +68,8 @@ class TableRows:
     def in_slices(cls, table: Table, state: TableState, before: TableRows, *, holds: bool) -> Slices[TableRows]:
         """Return the rows of a large table, made in slices.
 
-        With `holds` those that were shown `before` keep their order. Of the same table, what is known is taken over.
+        With `holds` the rows of `before` keep their order. Cached texts and filter results of the same table are
+        reused.
         """
         rows, slicer = cls(table, TableState()), Slicer()
         rows.state = state
@@ -206,7 +207,7 @@ MIN_NAME_CELLS: Final = 24
 """The flexible column keeps this width."""
 
 GOOD_NAME_CELLS: Final = 34
-"""Up to this width it gets what its texts need before other columns get theirs."""
+"""Up to this width it gets the room for its texts before other columns get theirs."""
 
 MIN_MIX_CELLS: Final = 12
 """A column of names with figures, largest first, may be cut down to this width."""
@@ -268,10 +269,10 @@ class TableLayout:
 
 
 def layout_table(table: Table, width: int, sort: str | None = None, text_widths: Sequence[int] = ()) -> TableLayout:
-    """Return the columns that fit into `width` cells: the flexible one, the one that is sorted by, then from the left.
+    """Return the columns that fit into `width` cells: the flexible one, the sort column, then from the left.
 
-    The flexible column is the first one without a width of its own; it gets what the others leave. `text_widths` are
-    those of the widest text seen in each column. Numbers are never cut, so their columns take what their texts need.
+    The flexible column is the first one without a width of its own; it gets the rest. `text_widths` are the widths of
+    the widest text seen in each column. Numbers are never cut, so their columns are as wide as their texts.
     """
     columns = table.columns
     if not columns:
@@ -308,7 +309,7 @@ def layout_table(table: Table, width: int, sort: str | None = None, text_widths:
 
 
 def header_line(table: Table, layout: TableLayout, order: Order | None) -> Line:
-    """Return the titles of the columns; the one that orders the rows is marked."""
+    """Return the titles of the columns; the sort column is marked."""
     spans: list[Span] = [gap(MARGIN)]
     for number, shown in enumerate(layout.columns):
         column = table.columns[shown.index]
@@ -355,7 +356,7 @@ def has_changed(table: Table, cells: Sequence[Cell]) -> bool:
 
 
 def _role(cell: Cell, column: Column, *, is_marked: bool, is_first: bool) -> Role:
-    """Return the role of a cell: by what it is, and by how far it can be trusted."""
+    """Return the role of a cell: by its kind of value, and by how far it can be trusted."""
     if cell is None or isinstance(cell, NoTtl):
         return Role.FAINT
     if isinstance(cell, Unknown):

@@ -1,4 +1,4 @@
-"""The terminal: a driver that writes only differences, keys that arrive in one packet, filters of what is painted."""
+"""The terminal: a driver that writes only differences, keys that arrive in one packet, filters of painted lines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rtui.tui.kit.output_diff import OutputDiff
 
 
 class MaybeGone:
-    """The terminal to write to; when it has hung up, what is written is dropped."""
+    """The terminal to write to; when it has hung up, output is dropped."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -52,19 +52,19 @@ def terminal_driver(driver_class: type[Driver], on_message: Callable[[Message], 
     """
 
     class TerminalDriver(driver_class):  # type: ignore[misc, valid-type]
-        """Rewrites each frame to what differs from the screen."""
+        """Reduces each frame to the cells that differ from the screen."""
 
         @cached_property
         def output_diff(self) -> OutputDiff:
-            """The screen of the terminal, and frames reduced to what differs from it."""
+            """The screen of the terminal, which reduces frames to differences."""
             return OutputDiff()
 
         def write(self, data: str) -> None:
-            """Write a frame, reduced to what differs."""
+            """Write a frame, reduced to the changed cells."""
             super().write(self.output_diff.rewrite(data))
 
         def start_application_mode(self) -> None:
-            """Enter the state of the interface; what a terminal that has hung up does not take is dropped."""
+            """Enter the application mode; output to a terminal that has hung up is dropped."""
             if isinstance(file := getattr(self, "_file", None), TextIOWrapper):
                 self._file = MaybeGone(file)
             super().start_application_mode()
@@ -180,7 +180,7 @@ class KeySerialiser:
         return False
 
     def follow(self, key: events.Key, node: DOMNode) -> None:
-        """Follow a key from `node` up to the application, so many times."""
+        """Follow a key from `node` up to the application, `ROUNDS` times."""
         self._follow(key, node, node, ROUNDS)
 
     def _follow(self, key: events.Key, node: DOMNode, first: DOMNode, rounds: int) -> None:
@@ -220,7 +220,7 @@ class KeySerialiser:
             self._timer = self._app.set_timer(LOOK_S, self._look)
 
     def _look(self) -> None:
-        """Let a waiting key through if the one before it is lost."""
+        """Let a waiting key through if the current one is lost."""
         self._timer = None
         if self._current is None or self._is_lost:
             self._let_next_through()
@@ -247,7 +247,7 @@ _CONSOLE: Final = str.maketrans(
         "»": "…", "•": "●", "¶": "⏎", "@": "⟳", "^": "⇧", "!": "≠", '"': "“”", "'": "‘’", " ": "\u00a0",
     }.items() for character in characters}
 )  # fmt: skip
-"""What stands on the Linux console for characters of ours that its fonts lack: they have those of code page 437."""
+"""Replacements for characters that the fonts of the Linux console lack: they have only code page 437."""
 
 
 class SanitisingFilter(LineFilter):
@@ -264,7 +264,7 @@ class AsciiFilter(LineFilter):
     """Writes every character beyond ASCII as a plain one of the same width, for terminals that draw nothing else."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments in ASCII; what has no likeness becomes question marks."""
+        """Return the segments in ASCII; characters without a lookalike become question marks."""
         return [
             segment if segment.control or segment.text.isascii() else Segment(plain(segment.text), segment.style)
             for segment in segments
@@ -272,7 +272,7 @@ class AsciiFilter(LineFilter):
 
 
 class ConsoleFilter(LineFilter):
-    """Draws with what the fonts of the Linux console have; letters of names stay as they are."""
+    """Draws with the characters of the Linux console's fonts; letters of names stay as they are."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         """Return the segments with likenesses of the characters that would be missing."""
@@ -285,7 +285,7 @@ class ConsoleFilter(LineFilter):
 
 @lru_cache(4096)
 def harmless(text: str) -> str:
-    """Return the text without hostile characters, blanks for those that take room."""
+    """Return the text with hostile characters removed, or replaced by blanks where they have a width."""
     return without_hostile(text, lambda character: " " * cell_len(character))
 
 

@@ -1,4 +1,4 @@
-"""Themes come from TOML files: those that ship with rtui, then the user's; a bad file costs only itself."""
+"""Themes come from TOML files: first rtui's own, then the user's; a bad file costs only itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Palette(Enum):
 
     TRUE = "truecolor"
     XTERM = "256"
-    """The 6 × 6 × 6 cube and the grey ramp of xterm: what SSH usually passes on."""
+    """The 6 × 6 × 6 cube and the grey ramp of xterm: the colours that SSH usually passes on."""
     ANSI = "standard"
     """Sixteen, such as the Linux console has."""
 
@@ -79,7 +79,7 @@ class _ThemeFile(
     omit_defaults=True,
     rename={"palette_256": "palette-256", "palette_16": "palette-16"},
 ):
-    """What a theme file may set: the fields of Textual's `Theme`, and what differs in terminals of fewer colours."""
+    """The fields of a theme file: those of Textual's `Theme`, and overrides for terminals of fewer colours."""
 
     primary: str
     name: str | None = None
@@ -114,7 +114,7 @@ class ThemeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ThemeSet:
-    """The themes found, by name in order of finding, and what was wrong with the rest."""
+    """The themes found, by name in order of finding, and the errors of the other files."""
 
     themes: tuple[Theme, ...]
     errors: tuple[ThemeError, ...]
@@ -154,7 +154,7 @@ def load_themes(css: Callable[[], str], user: Path | None = None, palette: Palet
 
 
 def theme_names() -> list[str]:
-    """Return the names of all themes that there are, rtui's first, then the user's and those of Textual."""
+    """Return the names of all known themes, rtui's first, then the user's, then Textual's."""
     names: list[str] = []
     for path in (*sorted(shipped_folder().glob("*.toml")), *sorted(user_folder().glob("*.toml"))):
         with contextlib.suppress(ThemeError):
