@@ -1,4 +1,4 @@
-"""What has changed in an analysis: since an earlier report, or while the same pass is asked again and again.
+"""The changes in an analysis: since an earlier report, or while the same pass is repeated.
 
 A pass over all keys takes the server's time, so the next one comes when the last one was no more than `WATCH_SHARE` of
 the time since it began. A pass that took 100 ms of the server is repeated every 10 s, one that took 5 s every 8 min;
@@ -162,7 +162,7 @@ def _rates(before: Report, after: Report) -> list[str]:
 
 
 class Comparison:
-    """Compares what an Analyse screen shows with an earlier report, and watches: has the analysis repeated."""
+    """Compares the report of an Analyse screen with an earlier one, and watches: repeats the analysis."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class Comparison:
         return lambda width: against_line(before, shown, self._clock(), width, watching)
 
     def toggle_watch(self) -> None:
-        """Ask the same again and again, and show what has changed each time; or end that."""
+        """Start repeating the analysis, showing the changes each time; or stop that."""
         screen, status, report = self._screen, self._source.status, self._view.report
         if self._watch is not None:
             self._end_watch()

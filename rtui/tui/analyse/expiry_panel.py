@@ -1,9 +1,8 @@
 """The Expiry panel: which keys never expire, when the others do, where many expire at once, and how long keys live.
 
 The timeline is that of the namespace under the cursor: columns of equal time that begin at round times in UTC, their
-axis, and the cliffs among them. `axis_for` chooses the length of a column for a time range and the cells there are; a
-column may take several cells, so the axis says what stands in a cell. `_parts` decides once what is drawn where, for
-what is shown and for what a click means.
+axis, and the cliffs among them. `axis_for` chooses the length of a column for a time range and a width; a column may
+take several cells, so the axis maps cells to columns. `_parts` lays out the panel once, for painting and for clicks.
 """
 
 from __future__ import annotations
@@ -168,9 +167,9 @@ def ranges_line(timeline: Timeline | None, chosen: TimeRange, width: int) -> Lin
 
 
 def timeline_lines(report: Report, timeline: Timeline, axis: Axis, width: int, height: int) -> list[Line]:
-    """Return `height` lines of bars with their scale, those of cliffs highlighted, and the axis below.
+    """Return `height` lines of bars with their scale, the bars of cliffs highlighted, and the axis below.
 
-    The axis has the times, and at the right how many keys expire later.
+    The axis has the times, and at the right the number of keys that expire later.
     """
     coverage = report.head.coverage.kind
     values = [plain(one.keys) for one in timeline.columns(axis.start_s, axis.end_s, axis.columns)]

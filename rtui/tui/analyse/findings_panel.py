@@ -1,4 +1,4 @@
-"""The Findings panel: what rules say of the keyspace, the worst first, looked for whenever there is a newer report."""
+"""The Findings panel: the rules that the keyspace breaks, the worst first, checked for each newer report."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class LatestFindings:
     found: Found | None = None
     """None until rules have looked at a first report."""
     compared: FindingsComparison | None = None
-    """The findings compared with those of the earlier report, if there is one."""
+    """The comparison with the findings of an earlier report; None if there is none."""
     revision: int = 0
     """Grows with each report that rules have looked at."""
     _listed: tuple[int, dict[str, Finding]] = (-1, {})
@@ -181,7 +181,7 @@ class FindingsPanel(Panel[FindingsState]):
         return one.behind if y < len(lines) and lines[y][0].text.strip() == QUERY else None
 
     def copies(self, state: FindingsState) -> Sequence[Copy]:
-        """Return what can be copied of the finding under the cursor, first the line for redis-cli."""
+        """Return the copies of the finding under the cursor, first the line for redis-cli."""
         name = _name(state)
         if name is None:
             return ()

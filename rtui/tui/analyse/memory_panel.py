@@ -144,7 +144,7 @@ def legend(report: Report, colouring: Colouring, width: int) -> Line:
 
 
 def _type_legend(report: Report, width: int) -> Line:
-    """Return the types that keys have, those of most keys first, as many as fit."""
+    """Return the types of keys, the most frequent first, as many as fit."""
     spans: list[Span] = [gap(1), Span(literal("type of most keys "), Role.MUTED)]
     types = report.summary.root.stats.types
     if not types:
@@ -289,7 +289,7 @@ def zoomed_nodes(report: Report, state: MemoryState) -> tuple[Node, ...]:
 
 
 def _zoomed_to(report: Report, state: MemoryState, path: Path) -> MemoryState | None:
-    """Zoom into a namespace, through those that have a single child only; None when there is nothing below."""
+    """Zoom into a namespace, through namespaces with a single child; None if it has no child."""
     nodes = find(report.summary.root, path)
     if nodes is None:
         return None
@@ -335,8 +335,8 @@ def icicle_rows(
 ) -> list[list[Block]]:  # fmt: skip
     """Return the block of the last of `nodes` and up to `levels - 1` rows below it.
 
-    The cells of a block are divided among its children by their weights, and those of keys that are in none of them
-    stay blank. Children of less than a cell are left out, and so are last rows without a block with room for a name.
+    The cells of a block are divided among its children by their weights; the cells of keys outside all children stay
+    blank. Children of less than a cell are left out, and so are last rows without a block with room for a name.
     """
     rows: list[list[Block]] = []
     below = [(nodes, 0, width)]

@@ -59,9 +59,9 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         registry: Registry | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`states` are the panels' when the screen was left; `label` replaces the server's.
+        """`states` are the states of the panels when the screen was left; `label` replaces the server's.
 
-        `registry` is what is written about the keys, with severities of rules; `clock` gives seconds since the epoch.
+        `registry` describes the keys, with severities of rules; `clock` returns seconds since the epoch.
         """
         self.settings = SettingsFile() if settings is None else settings
         view = ReportPanel(states or self._remembered(self.settings.settings.panel or PANELS[0].id), id="panel")
@@ -244,7 +244,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
 
     @property
     def _behind(self) -> Behind | SafeText | None:
-        """The query behind the row under the cursor, or why there is none; None without rows."""
+        """The query behind the row under the cursor, or why it has none; None without rows."""
         rows, line = self.view.table.rows, self.view.table.body.cursor_line
         if self.report is None or not 0 <= line < len(rows):
             return None

@@ -1,6 +1,6 @@
 """The lines around the panels of the Analyse screen: title, status, tabs, hints, the lines without a report.
 
-And around a table: the titles, the note, why it is empty, what a row is and copies.
+And around a table: the titles, the note, why it is empty, the description of a row, and copies.
 """
 
 from __future__ import annotations
@@ -130,10 +130,10 @@ def title_line(
     clock_s: float | None = None,
     browsed: BrowsingStatus | None = None,
 ) -> Line:
-    """Return the title bar in exactly `width` cells: the server, its keys in question, how exact the figures are.
+    """Return the title bar in exactly `width` cells: the server, the analysed keys, how exact the figures are.
 
-    `label` replaces the server's own. A server is only read; a report from a file says when it was made, and by the
-    clock, in seconds since the epoch, how long ago that is. Memory and load are those of the server that is browsed.
+    `label` replaces the server's own. A server is only read; a report from a file has its date, and its age by the
+    clock, in seconds since the epoch. Memory and load are those of the browsed server.
     """
     server = status.server if report is None else report.head.server
     name = cut_middle(display_text(server.label) if label is None else label, max(MIN_LABEL_CELLS, width // 4))
@@ -273,7 +273,7 @@ def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
 
 
 def empty_lines(report: Report, width: int) -> list[Line]:
-    """Return the lines in place of the panel without a key: there are none, or the analysis ended early."""
+    """Return the lines in place of a panel without keys: the keyspace is empty, or the analysis ended early."""
     scope, coverage = report.head.scope, report.head.coverage
     if coverage.kind is CoverageKind.PARTIAL:
         why = display_text(coverage.reason) if coverage.reason else literal("Nobody knows why.")

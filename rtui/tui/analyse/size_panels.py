@@ -232,7 +232,7 @@ class BigKeysState(PanelState):
 
     by_length: bool = False
     preset: str | None = None
-    """Name of the thresholds that mark rows, None for those of the report."""
+    """Name of the thresholds that mark rows, None for the report's own."""
 
 
 LONGER: Final = "There may be longer ones"
@@ -312,7 +312,7 @@ def _above(report: Report, sampled: str) -> PanelTable:
 
 
 def preset_name(report: Report, state: BigKeysState) -> str:
-    """Return the name of the thresholds in use: those chosen, else those of the report, else the default."""
+    """Return the name of the thresholds in use: the chosen ones, else the report's, else the default."""
     name = state.preset or report.head.scope.preset
     return name if name in presets.names() else presets.DEFAULT_PRESET
 

@@ -1,8 +1,8 @@
 """The map of the 16,384 hash slots: rows of cells, each for as many neighbouring slots, marked by how far they deviate.
 
-What lies near the mean, or no further from it than chance would bring it, is quiet: CRC16 spreads keys at random, so a
-cell that should hold 49 of them has 28 to 70 nearly always. What lies below or above stands out in two steps each.
-Of a cluster the map also shows which node serves each slot, which slots are being moved, and which nobody serves.
+A cell near the mean, or no further from it than chance would bring it, is quiet: CRC16 spreads keys at random, so a
+cell that should hold 49 keys has 28 to 70 nearly always. Cells below and above stand out in two steps each. Of a
+cluster the map also shows which node serves each slot, which slots are being moved, and which nobody serves.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The Slots panel: a map of the slots, the cell under its cursor, the evenness of the spread, the nodes of a cluster.
 
-The nodes are those that there are, or where there is one server those that a cluster would have.
+The nodes are the cluster's; for a single server, the nodes that a cluster of it would have.
 """
 
 from __future__ import annotations
@@ -359,7 +359,7 @@ def tag_name(tag: SlotTag, cells: int) -> SafeText:
 
 
 def tag_keys(tag: SlotTag, coverage: CoverageKind) -> SafeText:
-    """Return the keys of a tag: at least so many where it was not counted from the start, or those of the sample."""
+    """Return the keys of a tag: a lower bound if it was not counted from the start, or those of the sample."""
     if coverage is CoverageKind.ESTIMATE:
         return SafeText(f"{keys_text(tag.keys, CoverageKind.PARTIAL if tag.at_least else CoverageKind.EXACT)} sampled")
     return keys_text(tag.keys, CoverageKind.PARTIAL if tag.at_least else coverage)
