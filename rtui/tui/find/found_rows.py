@@ -1,8 +1,8 @@
 """The keys that a search has listed, as rows: their columns, the order that the user wants, and the lines around them.
 
-Rows stay where they are while a search goes on: what it finds is appended, and sorted at its end. Sorting ten thousand
-rows takes longer than a frame, so the order is worked out in a thread from the rows that there are, and later ones
-follow them.
+Rows stay where they are while a search goes on: new keys are appended, and sorted at its end. Sorting ten thousand rows
+takes longer than a frame, so the order is worked out in a thread from the rows listed by then, and later ones follow
+them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ SORTED_AT_ONCE: Final = 500
 """Rows sorted by one call, during which no other thread runs: less than a millisecond."""
 
 USUAL: Final = ("key", "type", "ttl", "size")
-"""The usual columns, besides those of the terms."""
+"""The usual columns, besides the columns of the terms."""
 
 
 def columns_for(query: Query, chosen: Sequence[str] = USUAL) -> tuple[str, ...]:

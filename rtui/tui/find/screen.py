@@ -205,7 +205,7 @@ class FindScreen(RunScreen[bytes | None]):
         self.show_commands()
 
     def _show_rows_or_reason(self) -> None:
-        """Show the rows, or in their place why there are none; a class of the screen would style every widget anew."""
+        """Show the rows, or the reason why there are none; a class of the screen would style every widget anew."""
         is_empty = not len(self.rows)
         if self.nothing.display is not is_empty:
             self.nothing.display = is_empty

@@ -1,6 +1,6 @@
 """The panels of the Server screen: the figures and tables of each tab, the commands, the lines around the panels.
 
-A figure as lines: how it went, what it means here, what is normal, and what to do where it is not.
+A figure as lines: its course, its meaning here, its normal range, and the advice when it is outside.
 """
 
 from __future__ import annotations
@@ -359,9 +359,9 @@ def _compared_cells(
 
 
 def _summary(content: Content) -> str:
-    """Return how many figures are wrong and how many to watch: `1 bad, 2 to watch`.
+    """Return the number of bad figures and of figures to watch: `1 bad, 2 to watch`.
 
-    Where nothing could be judged, nothing is said to be in order.
+    If nothing could be judged, it does not claim that nothing is wrong.
     """
     states = Counter(figure.state for _, figure in content.figures)
     words = {State.BAD: "bad", State.WATCH: "to watch", State.UNKNOWN: "not known"}
