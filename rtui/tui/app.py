@@ -85,9 +85,9 @@ class RtuiApp(TerminalApp):
         *,
         recorder: Recorder | None = None,
     ) -> None:
-        """`session` replaces the one that the options describe; `palette` is what the terminal can show.
+        """`session` replaces the session that the options describe; `palette` are the colours of the terminal.
 
-        `recent` remembers the servers that were browsed, unless it is None; `recorder` records the session.
+        `recent` remembers the browsed servers, unless it is None; `recorder` records the session.
         """
         super().__init__(options, palette, settings, recorder)
         self.recent = recent
@@ -103,7 +103,7 @@ class RtuiApp(TerminalApp):
         self._wanted_keys: KeysWanted | None = None
         """A query that waits for a server to be chosen."""
         self._importing: asyncio.Task[None] | None = None
-        """Imports what the first keys need."""
+        """Imports the modules that the first keys need."""
 
     @property
     def server_status(self) -> BrowsingStatus | None:
@@ -238,7 +238,7 @@ class RtuiApp(TerminalApp):
         self._show_wanted_keys()
 
     def _show_waiting(self, session: BrowsingSession) -> None:
-        """Show what a connection waits for that is retried by itself, such as a server that is loading."""
+        """Show the reason for which a connection is retried, such as a server that is loading."""
         link = session.status.link
         if isinstance(link, Lost) and link.reason is not None:
             self._show_error(link.reason, is_final=False)
@@ -340,7 +340,7 @@ class RtuiApp(TerminalApp):
         self.run_worker(count(), group="databases", exclusive=True, exit_on_error=False, description="databases")
 
     def connect_to(self, target: Target) -> None:
-        """Leave the server that is browsed and connect to another one; ask first what becomes of a long analysis."""
+        """Leave the browsed server and connect to another one; first ask whether to keep a long analysis."""
         session = self._session
         if session is None or session.lost_by_leaving is None:
             self._connect_to(target)

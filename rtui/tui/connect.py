@@ -235,7 +235,7 @@ class KnownServer(NamedTuple):
 
 
 def known_places(profiles: Profiles, recent: RecentServers) -> list[KnownServer]:
-    """Return profiles, then recent servers that are none of them, then the default one; no secrets in any text.
+    """Return profiles, then recent servers outside them, then the default server; no secrets in any text.
 
     A target is made when it is chosen, which raises TargetError for a profile that is wrong.
     """
@@ -252,9 +252,9 @@ def known_places(profiles: Profiles, recent: RecentServers) -> list[KnownServer]
 
 
 def of_report_first(places: Sequence[KnownServer], label: str, db: int) -> list[KnownServer]:
-    """Return the places with the server that a report is of first, in the database of the report.
+    """Return the places with the server of a report first, in the database of the report.
 
-    It is a profile or a recent server of that address, which have what else is needed to connect, else the address.
+    It is a profile or a recent server of that address, with its options for connecting, else the bare address.
     """
 
     def target_of(place: KnownServer) -> Target | None:

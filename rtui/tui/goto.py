@@ -1,7 +1,7 @@
-"""The line that goes to anything by name, over the screen that is shown, with a list of what matches.
+"""The line that goes to anything by name, over the screen that is shown, with a list of matches.
 
-It is a screen of our own and not Textual's palette, which would do for commands: that one shows what its providers
-found for an earlier text while they look for the present one, so that Enter may run what nobody wants; it makes a
+It is a screen of our own and not Textual's palette, which would do for commands: that one shows the hits of its
+providers for an earlier text while they look for the present one, so that Enter may run an unwanted command; it makes a
 widget option of each hit; and it has two lines for each. Here a million names are searched in slices, the list is
 painted from lines, kinds and notes have columns, and Enter waits for the search.
 """

@@ -1,4 +1,4 @@
-"""The help: every command with its keys, pages about what rtui does, and a search through all of it."""
+"""The help: every command with its keys, pages about rtui's features, and a search through all of it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ FOCUSED: Final[dict[str, SafeText]] = {
     Owner.ENTRIES: literal("command log"),
     Owner.SERVER: literal("server"),
 }
-"""How what has the keyboard is called, by an owner of commands that it is."""
+"""The names of widgets that can have the focus, by their owner of commands."""
 
 KEYS_HINT: Final = "tab next page · / search · esc closes"
 SEARCH_HINT: Final = "enter goes to the text · esc ends the search"
 
 
 def groups_for(commands: Sequence[ScreenCommand], owners: Sequence[str]) -> list[Group]:
-    """Return the groups in the order in which somebody wants them for whom `owners` carry commands out.
+    """Return the groups of commands, those of the first owners first.
 
-    `owners` begin with what has the keyboard and end with the screen around it; what belongs to other screens follows.
+    `owners` begin with the focused widget and end with the screen around it; groups of other screens follow.
     """
     first: dict[Group, None] = {}
     for owner in owners:
@@ -54,7 +54,7 @@ def keys_page(commands: Sequence[ScreenCommand], groups: Iterable[Group] = Group
 
 
 class HelpScreen(CardScreen[None]):
-    """Shows a page of the help at a time, first the commands of what has the keyboard."""
+    """Shows a page of the help at a time, first the commands of the focused widget."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Close", show=False),
@@ -71,7 +71,7 @@ class HelpScreen(CardScreen[None]):
         topics: Sequence[HelpPage] = (),
         subject: HelpSubject | None = None,
     ) -> None:
-        """`owners` of commands are what has the keyboard, what that is in, and last the screen.
+        """`owners` of commands are the focused widget, the widgets that hold it, and last the screen.
 
         With a `subject` it begins there.
         """
@@ -97,7 +97,7 @@ class HelpScreen(CardScreen[None]):
         self._show()
 
     def lines(self, width: int) -> list[Line]:
-        """Return the page, or what a search finds."""
+        """Return the lines of the page, or of the search results."""
         if self.search_input.value:
             return found_lines(self.pages, self.search_input.value, width)
         return page_lines(self.pages[self.page], width)

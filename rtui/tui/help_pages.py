@@ -1,4 +1,4 @@
-"""The pages of the help about what rtui does: tables from the declarations, and short prose around them."""
+"""The pages of the help about rtui's features: tables from the declarations, and short prose around them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NO_TEXT: Final = literal("")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A paragraph; with a term, what that means; with a title too, a command. Without a text, a heading."""
+    """A paragraph; with a term, its meaning; with a title too, a command. Without a text, a heading."""
 
     text: SafeText = NO_TEXT
     term: SafeText = NO_TEXT
@@ -105,8 +105,8 @@ def topics(
 ) -> tuple[HelpPage, ...]:
     """Return the pages in their order.
 
-    `places` are the words of the line that goes to anything, and what they mean; `server_panels` the panels of the
-    server with their keys, and what they show.
+    `places` are the words of the line that goes to anything, with their meanings; `server_panels` the panels of the
+    server with their keys and contents.
     """
     return (
         HelpPage(literal("Queries"), tuple(_queries())),
@@ -388,7 +388,7 @@ _GLOSSARY: Final = (
         "A figure for all keys worked out from a random sample; its 95 % interval says how far to trust it."),
         literal("estimate")),
 )  # fmt: skip
-"""Terms that need a word, and what they mean."""
+"""The glossary: terms and their meanings."""
 
 
 CONVENTIONS: Final = {
@@ -413,11 +413,11 @@ CONVENTIONS: Final = {
         "TTL, big keys."
     ),
 }  # fmt: skip
-"""What the rules of the registries that stand for a written convention catch on the keyspaces of the demo."""
+"""By registry of a written convention, the mistakes in the demo's keyspace that its rules catch."""
 
 
 def rules_page() -> HelpPage:
-    """Return every rule: what breaks it, why it matters, what to do, and how a registry sets it."""
+    """Return every rule: how it is broken, why it matters, the remedy, and its setting in a registry."""
     return HelpPage(RULES_PAGE, tuple(_rules()))
 
 

@@ -4,7 +4,7 @@ Such a session keeps its connection, its names and its figures; choosing its ser
 without a scan. On another server its analysis goes on. On the same server, where another database is about to be
 scanned, it is paused: two runs at once would take twice their share of the server's time.
 
-`LeaveScreen` asks what becomes of an analysis that is under way when another server or database is chosen.
+`LeaveScreen` asks whether an analysis under way goes on, is paused or ends when another server or database is chosen.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Answer(Enum):
 
 
 class LeaveScreen(AnswerScreen[Answer]):
-    """Asks what becomes of an analysis when another server or database is chosen; Escape stays."""
+    """Asks whether an analysis goes on, is paused or ends when another server or database is chosen; Escape stays."""
 
     def __init__(self, status: AnalysisStatus, before: Target, after: Target, *, can_wait: bool) -> None:
         """`can_wait` says whether the session may be kept, to be come back to."""

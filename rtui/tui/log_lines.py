@@ -119,7 +119,7 @@ class LogRows:
         self.follow()
 
     def follow(self) -> int:
-        """Take new entries and drop those that the log has dropped; return the number of first rows that are gone."""
+        """Take new entries and drop those dropped by the log; return the number of rows removed at the top."""
         log = self._log
         gone = sum(1 for _ in takewhile(lambda row: row[-1].number <= log.dropped, self))
         while self._decided and self._decided[0][0].number <= log.dropped:

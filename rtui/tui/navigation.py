@@ -1,6 +1,6 @@
 """How the user goes from screen to screen: by commands, by name, from a query to keys and on to the tree, and back.
 
-With what all screens have together: their commands, for help, keys and settings, and their style sheets.
+Also the sums over all screens: their commands, for help, keys and settings, and their style sheets.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Navigation:
         return next((screen for screen in self._app.screen_stack if isinstance(screen, BrowseScreen)), None)
 
     async def _uncover_tree(self) -> BrowseScreen | None:
-        """Close the screens over the tree, and return the tree's; None where there is none."""
+        """Close the screens over the tree, and return the tree's screen; None if there is none."""
         browse = self._browse_screen
         while browse is not None and self._app.screen is not browse:
             await self._app.pop_screen()
@@ -302,7 +302,7 @@ class Navigation:
             )
 
     def _databases(self, session: BrowsingSession) -> Iterator[Destination]:
-        """Yield the databases that hold keys, and the one that is browsed."""
+        """Yield the databases that hold keys, and the browsed one."""
         target, sizes = session.target, session.status.server.databases or {}
         for number in sorted({0, target.db, *sizes}):
             size = sizes.get(number, 0)
@@ -360,7 +360,7 @@ class Navigation:
             await self._show_place(place)
 
     async def go_to(self, place: Place) -> None:
-        """Go to a place, and remember the one that is left."""
+        """Remember the current place, and go to another one."""
         self._remember_place()
         await self._show_place(place)
 
@@ -390,14 +390,14 @@ class Navigation:
 
 
 def help_topics() -> tuple[HelpPage, ...]:
-    """Return the pages of the help beside those of the keys."""
+    """Return the pages of the help beside the page of keys."""
     places = [(SafeText(f"{word} …"), text) for word, (_, text) in NARROWING.items()]
     panels = [(SafeText(f"{panel.key} {panel.short}"), SafeText(panel.help)) for panel in SERVER_PANELS]
     return (*topics(places, panels), rules_page(), conventions_page())
 
 
 def all_css() -> str:
-    """Return the application's sheet and those of every widget it uses, one after the other."""
+    """Return the style sheets of the application and of every widget it uses, one after the other."""
     sources: tuple[type, ...] = (
         App, Screen, ModalScreen, Widget, ScrollView, Vertical, Horizontal, Input, OptionList, SelectionList, Toast,
         ScrollBar, CommandPalette, line_view.LinePanel, bars.Bar, key_tree.KeyTree, line_view.RowsView,

@@ -261,7 +261,7 @@ class ReplayTerminal(NamedTuple):
     size: Callable[[], tuple[int, int]]
     """Returns columns and rows."""
     write: Callable[[str], None]
-    """Writes past what makes frames and compares them with the ones before."""
+    """Writes to the terminal directly, past the frames and their comparison."""
     flush: Callable[[], None]
 
     def interface_size(self, width: int, height: int) -> tuple[int, int]:
@@ -309,7 +309,7 @@ def replay_driver(driver_class: type[Driver], app: ReplayApp) -> type[Driver]:
 
 
 def replay_options(header: Header) -> BrowseOptions:
-    """Return the options of the recorded session; raises RecordingError for what can't be any."""
+    """Return the options of the recorded session; raises RecordingError for invalid ones."""
     match = None if header.match is None else header.match.encode("latin-1", "replace")
     try:
         if match is not None:

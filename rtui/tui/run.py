@@ -50,9 +50,9 @@ class ReportApp(FileApp):
         settings: SettingsFile | None = None,
         clock: Callable[[], float] = time,
     ) -> None:
-        """Of the options only the registry and those of the look count; `before` is an earlier report to compare with.
+        """Only the registry and the options of the look count; `before` is an earlier report to compare with.
 
-        `clock` gives seconds since the epoch.
+        `clock` returns seconds since the epoch.
         """
         self._epoch_clock = clock
         super().__init__(options, palette=palette, settings=settings)
@@ -92,7 +92,7 @@ class SamplesApp(FileApp):
         palette: Palette = Palette.TRUE,
         settings: SettingsFile | None = None,
     ) -> None:
-        """Of the options only those of the look count."""
+        """Only the options of the look count."""
         super().__init__(options, palette=palette, settings=settings)
         self._health = health
 

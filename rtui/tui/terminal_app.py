@@ -1,17 +1,17 @@
 """Between screens and the terminal: filters of lines, keys one by one, themes, chosen keys, and work between frames.
 
-Painting makes thousands of containers that stay for a while: strips, segments, caches. Left to itself the interpreter
-looks at them in the middle of it, several times in a large frame, for a third of the time that this takes. So it is
-looked at them right after a frame, in a callback of its own, between which and the next one keys are handled.
+Painting makes thousands of containers that stay for a while: strips, segments, caches. Left to itself the garbage
+collector runs in the middle of it, several times in a large frame, for a third of the time that this takes. So it runs
+right after a frame, in a callback of its own, between which and the next one keys are handled.
 
-Screens that were left are among what has stayed: in cycles, a megabyte each. They are found while no key is pressed.
+Closed screens are part of the older garbage: cycles of a megabyte each. They are collected while no key is pressed.
 
 Where no frame is painted for long, as in a thread of an analysis, the interpreter collects by itself, later.
 
 The imports of the first screen are few, so that it is there at once. Keys such as `:` and `a` need more, for which they
-would wait up to a quarter of a second. That is imported in a thread, one module with what it needs after the other: a
-key that is pressed meanwhile shares the interpreter with it for a tenth of a second at most, and ends the work until no
-key was pressed for a while.
+would wait up to a quarter of a second. Those modules are imported in a thread, one module with its dependencies after
+the other: a key that is pressed meanwhile shares the interpreter with it for a tenth of a second at most, and ends the
+work until no key was pressed for a while.
 """
 
 from __future__ import annotations
@@ -57,22 +57,22 @@ if TYPE_CHECKING:
     from rtui.tui.kit.input_recording import InputRecording
 
 YOUNG: Final = 2_000
-"""New containers that are worth a look, which takes 1 to 2 ms; at 100,000 it would take 50 to 70 ms."""
+"""New containers that are worth a collection of 1 to 2 ms; at 100,000 it would take 50 to 70 ms."""
 
 OLDER: Final = 1
-"""Looks at new containers before what they have left is looked at again.
+"""Collections of the youngest generation before one of the next generation.
 
-With five, such a look took up to 35 ms of a busy processor; what is left by two looks is mostly there to stay.
+With five, such a collection took up to 35 ms of a busy processor; containers that survive two are mostly there to stay.
 """
 
 ENOUGH: Final = 100
-"""Looks at older containers before everything is looked at, which may take a tenth of a second."""
+"""Collections of the middle generation before a full one, which may take a tenth of a second."""
 
 IDLE_S: Final = 5.0
 """Seconds without a key after which nobody waits for an answer."""
 
 THRESHOLDS: Final = (15_000, OLDER, 5_000)
-"""When the interpreter collects by itself, and how rarely it looks at everything.
+"""The thresholds at which the interpreter collects each generation by itself.
 
 A frame in which every cell is new makes up to 4,000 containers, a screen that is opened up to 10,000 until it is
 painted. By default it would be after 700, and everything would be looked at after a hundred times: a scan would spend
@@ -119,7 +119,7 @@ class TerminalApp(App[int]):
     def __init__(
         self, options: BrowseOptions, palette: Palette, settings: SettingsFile | None, recorder: Recorder | None
     ) -> None:
-        """`palette` is what the terminal can show; `recorder` records the input."""
+        """`palette` are the colours of the terminal; `recorder` records the input."""
         self.settings = SettingsFile() if settings is None else settings
         is_ascii = options.ascii_only or self.settings.settings.ascii
         self._line_filters: tuple[LineFilter, ...] = (
@@ -199,9 +199,9 @@ class TerminalApp(App[int]):
 
     @property
     def _background_screens(self) -> list[Screen[Any]]:
-        """The screens that show through the one on top: none where that is opaque.
+        """The screens that show through the top screen: empty if that is opaque.
 
-        Textual also counts the one under an opaque screen, and paints the whole terminal when anything changes there.
+        Textual also counts the screen under an opaque one, and paints the whole terminal when anything changes there.
         """
         is_covered = bool(self._screen_stack) and self._screen_stack[-1].styles.background.a == 1
         return [] if is_covered else super()._background_screens
@@ -291,9 +291,9 @@ def _all_css() -> str:
 
 
 def begin_collecting() -> None:
-    """Collect as above from now on.
+    """Collect garbage between frames from now on.
 
-    What is there already is never looked at, nor are the members of a report, of which each has tens of thousands
+    Existing objects are never collected, nor are the members of a report, of which each has tens of thousands
     (`gc=False`): they refer to nothing that refers to them.
     """
     gc.freeze()
@@ -301,14 +301,14 @@ def begin_collecting() -> None:
 
 
 def collect_young() -> None:
-    """Look at new containers, if they are many; every now and then at older ones, too."""
+    """Collect the youngest generation if it is large; every now and then the middle one, too."""
     young, looks, _ = gc.get_count()
     if young >= YOUNG:
         gc.collect(1 if looks >= OLDER else 0)
 
 
 def collect_all() -> None:
-    """Look at everything, if much may have stayed for nothing. To be called when nobody waits."""
+    """Collect all generations, if much garbage is likely. To be called when nobody waits."""
     if gc.get_count()[2] >= ENOUGH:
         gc.collect()
 
