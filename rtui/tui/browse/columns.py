@@ -47,7 +47,7 @@ FACT_COLUMNS: Final = frozenset({TreeColumn.TYPE, TreeColumn.TTL, TreeColumn.SIZ
 """The columns of keys whose figures are asked of the server."""
 
 MORE_FACT_COLUMNS: Final = frozenset({TreeColumn.LENGTH, TreeColumn.ENCODING, TreeColumn.IDLE})
-"""The columns of keys whose figures are asked besides, where there is room for them."""
+"""The columns of keys with facts that are asked for only if there is room for the columns."""
 
 ANALYSED_COLUMNS: Final = frozenset(
     {TreeColumn.MEMORY, TreeColumn.MEMORY_SHARE, TreeColumn.MEAN, TreeColumn.NO_TTL, TreeColumn.IDLE}
@@ -123,7 +123,7 @@ class RowField:
 
 @dataclass(frozen=True, slots=True)
 class RowLayout:
-    """How a row of a given width is divided."""
+    """The division of a row of a given width among its columns."""
 
     name_cells: int
     fields: tuple[RowField, ...]
@@ -157,7 +157,7 @@ _ANALYSED: Final = (
 """The places of columns after an analysis, from left to right."""
 
 _RANKS: Final = (0, 7, 1, 3, 4, 8, 5, 2, 6)
-"""Which of them are shown first where not all fit."""
+"""The ranks of these places: if not all fit, the lowest ranks are kept."""
 
 SORT_COLUMNS: Final = {
     Sort.COUNT: (TreeColumn.KEYS,),
@@ -211,7 +211,7 @@ def lay_out_row(
 
 
 def _lay_out_analysed(width: int, enabled: frozenset[TreeColumn], wanted: int, sort: Sort) -> RowLayout:
-    """Divide a row with the figures of an analysis: the places that tell most, in their order from left to right."""
+    """Divide a row with the figures of an analysis: the most telling columns, in their order from left to right."""
     sorted_by = SORT_COLUMNS.get(sort, ())
     pairs = enumerate(zip(_RANKS, _ANALYSED, strict=True))
     ranked = sorted((-1 if pair[0] in sorted_by else rank, at, pair) for at, (rank, pair) in pairs)

@@ -60,7 +60,7 @@ class ChosenDecoders:
         return self._identifiers.form(name).pattern or name
 
     def place(self, key: bytes, key_type: bytes | Unknown, item: Item | None = None) -> str:
-        """Return the pattern of a key, for an element of its value with the field; nothing where it is too long."""
+        """Return the pattern of a key, for an element of its value with the field; empty if it is too long."""
         segments = self._segments.of(key[: MOST_CHARACTERS + 1], MOST_SEGMENTS)
         pattern = b"".join(self._folded(name) + separator for name, separator in segments)
         found = key_as_text(pattern)
@@ -118,7 +118,7 @@ def decoder_choices(document: Document) -> list[str | None]:
 
 
 SECONDS: Final = 0.25
-"""Processor time that the rows of one page may take; those after it stay as they are stored."""
+"""Processor time in seconds for decoding the rows of a page; the rows left over are shown as stored."""
 
 MOST_SHOWN: Final = 160
 
@@ -134,7 +134,7 @@ class Meanings:
     names: dict[bytes, list[Piece]] = field(default_factory=dict)
 
     def of(self, row: PreviewRow, column: PreviewColumn, number: int) -> list[Piece] | None:
-        """Return the text that stands for a cell; None where it is shown as it is stored."""
+        """Return the decoded text of a cell; None if it is shown as it is stored."""
         if column.meaning is Meaning.VALUE:
             return self.elements.get(row)
         cell = row[number]
@@ -207,7 +207,7 @@ def likeness_of(preview: Preview) -> Likeness:
 
 
 def with_places(preview: Preview, likeness: Likeness, *, is_shown: bool) -> Preview:
-    """Return a page of a geo key with longitude and latitude, or only with a note that says how to see them."""
+    """Return a page of a geo key with longitude and latitude, or only with a hint on how to see them."""
     said = _LIKELY if likeness is Likeness.LIKELY else _POSSIBLE
     if not is_shown:
         return replace(preview, notes=(*preview.notes, f"{said}d shows longitude and latitude"))

@@ -81,7 +81,7 @@ class Detail:
     children: ChildCounts | None = None
     """The children of a namespace, if they were counted."""
     biggest: tuple[RowFacts, ...] | None = None
-    """The biggest keys of a small namespace, largest first; None where they were not asked."""
+    """The biggest keys of a small namespace, largest first; None if not asked."""
     document: Document | None = None
     """The decoded string; None for other types, and if only a part of the string was read."""
     meanings: Meanings = NO_MEANINGS
@@ -95,7 +95,7 @@ class Detail:
     failure: SafeText | None = None
     """Why nothing more was fetched, such as a lost connection."""
     level: LevelDetail | None = None
-    """The level under the cursor of the schema, where that is shown; all others are None then."""
+    """The level under the cursor while the schema is shown; all other fields are None then."""
 
 
 class DetailFetcher:
@@ -273,7 +273,7 @@ class DetailFetcher:
             await self._read(facts, page)
 
     async def _biggest(self, node: Namespace) -> tuple[RowFacts, ...] | None:
-        """Ask the keys of a small namespace, all of which are known, how big they are; None where that is not known."""
+        """Ask for the sizes of all keys of a small namespace and return the biggest; None if any size is unknown."""
         store, status = self._session.store, self._session.status
         if node.root is not store.root or not status.complete or not 0 < node.count <= FEW_ASKED:
             return None
@@ -288,7 +288,7 @@ class DetailFetcher:
         return tuple(one for *_, one in nsmallest(MOST_BIGGEST, sized)) if is_known else None
 
     async def _references(self, detail: Detail, registry: Registry) -> None:
-        """Ask which of the keys that this one points to are there."""
+        """Ask which of the referenced keys exist."""
         if detail.facts is None or detail.preview is None:
             return
         async with self._showing_progress():

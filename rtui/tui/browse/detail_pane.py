@@ -152,7 +152,7 @@ class DetailPane(Vertical):
             self.fetcher.refresh()
 
     def update_namespace(self, *, complete: bool) -> None:
-        """Show the figures of a namespace as they are now; `complete` says that they are totals."""
+        """Show the current figures of a namespace; `complete` is whether they are totals."""
         detail = self.detail
         if detail.row is not None and detail.key is None:
             self._show(detail)
@@ -207,7 +207,7 @@ NAME_CELLS = 36
 
 
 def summary_line(detail: Detail, totals: Totals, now_s: float | None, width: int) -> Line:
-    """Return the line in exactly `width` cells; `now_s`, in seconds since the epoch, says how old the facts are."""
+    """Return the line in exactly `width` cells; the age of the facts is that at `now_s`, in seconds since the epoch."""
     shown = clip((gap(1), *fitted(_pieces(detail, totals, now_s), width - 2)), width)
     return (*shown, gap(width - line_width(shown)))
 

@@ -60,7 +60,7 @@ class Document:
     """The decoders that may be chosen instead, the best first."""
     is_whole: bool = True
     total_bytes: int | None = None
-    """How long the value is, where that is known."""
+    """Length of the value in bytes, None if it is not known."""
     choice: str | None = None
     """The decoder that was chosen by hand; None for the automatic one."""
     chosen_for: str = ""
@@ -71,7 +71,7 @@ class Document:
     by_name: bool = False
     """Whether the members of maps are sorted by their names."""
     is_reversed: bool = False
-    """Whether they are the other way round then."""
+    """Whether their order is reversed."""
 
     @property
     def title(self) -> SafeText:
@@ -80,7 +80,7 @@ class Document:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing was decoded: it is text or bytes as they are."""
+        """Whether nothing was decoded: the value is plain text or bytes."""
         return len(self.found.chain) == 1 and self.found.form in (Form.TEXT, Form.HEX) and not self.found.notes
 
     @property
@@ -90,14 +90,14 @@ class Document:
 
     @property
     def position(self) -> SafeText:
-        """Which part of the value was read for it; nothing for all of it."""
+        """The range of the value that was read for it; empty for the whole value."""
         if self.is_whole:
             return SafeText("")
         total = "" if self.total_bytes is None else f" of {size(self.total_bytes)}"
         return SafeText(f"first {size(len(self.data))}{total}")
 
     def toggled(self, path: tuple[int, ...], *, fold: bool | None = None) -> Document:
-        """Return it with a node folded, or unfolded, or the other way round for None."""
+        """Return the document with a node folded, or unfolded, or toggled for None."""
         wanted = path not in self.folded if fold is None else fold
         return replace(self, folded=self.folded | {path} if wanted else self.folded - {path})
 
@@ -191,7 +191,7 @@ def _note_rows(notes: list[SafeText], width: int) -> list[ValueRow]:
 
 
 def _going_on(document: Document) -> list[SafeText]:
-    """Say how much was read of a value that is longer, and how to see the rest."""
+    """Tell how much of a longer value was read, and how to see the rest."""
     if document.is_whole:
         return []
     total = "" if document.total_bytes is None else f" of {size(document.total_bytes)}"
@@ -282,7 +282,7 @@ def _node_line(row: OutlineRow, width: int) -> Line:
 
 
 def branch_text(node: Node, form: Form) -> str:
-    """Return a map or list as it is copied: as JSON, which says where it was cut, or the lines of a listing."""
+    """Return the copied text of a map or list: JSON, with a mark where it was cut, or the lines of a listing."""
     found = None if form is Form.LISTING else node_json(node, may_be_cut=True)
     return "\n".join(_text_lines(node)) if found is None else found
 
@@ -326,7 +326,7 @@ def _value_spans(node: Node, room: int) -> Line:
 
 
 def _count(node: Node) -> str:
-    """Return how many members a map or list has, and how many of them are there if that is not all."""
+    """Return the number of members of a map or list, and the number of loaded ones if not all are."""
     there = f"{len(node.children):,}"
     if node.missing:
         return f"{there} of {node.total:,}"

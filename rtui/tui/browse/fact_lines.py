@@ -61,9 +61,9 @@ class FactChange:
     """A change of a fact: its rate, and for a moment the mark that it has just changed."""
 
     rate: SafeText = UNMOVED
-    """Such as `+12/s`; empty where it does not move."""
+    """Such as `+12/s`; empty if the value does not change."""
     mark: SafeText = UNMOVED
-    """`▲`, `▼` or `•` where it has just changed; empty else."""
+    """`▲`, `▼` or `•` if the value has just changed; else empty."""
 
 
 FactChanges = Mapping[str, FactChange]
@@ -187,13 +187,13 @@ def fact_lines(
 
 
 def _length(length: int, kind: RedisType, cells: int) -> SafeText:
-    """Return a length with its unit, without where that does not fit."""
+    """Return a length with its unit, or without if that does not fit."""
     whole = counted(length, kind.unit, plural=kind.units)
     return whole if len(whole) <= cells else SafeText(f"{length:,}")
 
 
 def _changed(fact: Fact, changes: FactChanges, cells: int) -> Fact:
-    """Return a fact with how it changes: marked where it just has, its rate behind it where that fits."""
+    """Return a fact marked if it has just changed, with its rate of change behind it if that fits."""
     change = changes.get(fact.label)
     if change is None:
         return fact
@@ -235,9 +235,9 @@ def age_line(asked_at_s: float, now_s: float | None) -> Line:
 
 
 def moment(moment_s: float, now_s: float, cells: int) -> SafeText:
-    """Return a moment in UTC as exactly as fits into `cells`; the year is left out only where it is that of `now_s`.
+    """Return a time in UTC as exactly as fits into `cells`; the year is left out only if it is the year of `now_s`.
 
-    Of a moment within a day it is the day that is left out, not the time.
+    Of a time within a day of `now_s` the date is left out, not the time of day.
     """
     try:
         when, now = (datetime.fromtimestamp(one, UTC) for one in (moment_s, now_s))

@@ -98,7 +98,7 @@ class KeyTree(TreeRows, can_focus=True):
         self.columns = ALL_COLUMNS
         """The columns that are shown beside names, as far as they fit."""
         self.row_layout = lay_out_row(0)
-        """How rows are divided just now."""
+        """The division of rows into columns."""
         self.totals = Totals(complete=False)
         """The whole that shares are parts of."""
         self.figures: TreeFigures | None = None
@@ -284,7 +284,7 @@ class KeyTree(TreeRows, can_focus=True):
             self.post_message(self.ViewChanged())
 
     def line_at(self, number: int) -> Line | None:
-        """Return the line of a row, None where there is no such row; a key's is kept until its facts change."""
+        """Return the line of a row, None if it does not exist; the line of a key is cached until its facts change."""
         if not 0 <= number < len(self.rows):
             return None
         row = self.rows.row(number)
@@ -416,7 +416,7 @@ class KeyTree(TreeRows, can_focus=True):
         self.post_message(self.MarksChanged())
 
     def unmark_all(self) -> None:
-        """Take all marks away."""
+        """Unmark all keys."""
         self.marked.clear()
         self.repaint_changes()
         self.post_message(self.MarksChanged())

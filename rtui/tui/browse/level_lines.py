@@ -106,7 +106,7 @@ class LevelDetail:
 
     @property
     def keys(self) -> Known:
-        """How many keys it has."""
+        """The number of keys it has."""
         return self.schema.keys(self.level)
 
     def head(self, width: int) -> list[Line]:
@@ -144,7 +144,7 @@ class LevelDetail:
         return [*pieces, Piece(2, (Span(literal("Enter lists its keys"), Role.FAINT),))]
 
     def rows(self, registry: Registry | None, note: SafeText, width: int) -> list[ValueRow]:
-        """Return the body of the details; `note` says how old the figures of an analysis are."""
+        """Return the body of the details; `note` is the age of an analysis's figures."""
         keys, behind = self.keys, self.behind
         rows = plain_rows(())
         for sentence in _sources(self.schema, note):
@@ -183,7 +183,7 @@ def _sources(schema: Schema, note: SafeText) -> list[SafeText]:
 
 
 def _values(detail: LevelDetail, width: int) -> list[ValueRow]:
-    """Return how many different segments each position stands for that is folded."""
+    """Return the number of different segments at each folded position."""
     levels = [one for one in detail.level.upwards() if one.is_folded][::-1]
     if not levels:
         return []
@@ -363,7 +363,7 @@ def level_name(level: Level, limit: int) -> SafeText:
 
 
 def times_text(many: Known | None) -> SafeText:
-    """Return for how many different segments a level stands: ` ×50,000`, ` ×≈50.2k`; nothing for a name."""
+    """Return the number of different segments of a level: ` ×50,000`, ` ×≈50.2k`; empty for a name."""
     if many is None:
         return literal("")
     mark = many.mark.strip()

@@ -44,12 +44,12 @@ FEW_ASKED: Final = 100
 """Namespaces of no more keys are asked how big these are when the cursor rests on them: as many as rows on a screen."""
 
 SLICE_CHILDREN: Final = 2_048
-"""How many children are handled between two checks of the clock."""
+"""The number of children handled between two checks of the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChildCount:
-    """A namespace directly below: its label with the separator, its keys, and whether a sample says so."""
+    """A namespace directly below: its label with the separator, its keys, and whether they are from a sample."""
 
     label: bytes
     keys: float
@@ -86,7 +86,7 @@ class CountedState:
 
 
 def count_children(node: Namespace, separators: Separators) -> Slices[ChildCounts | None]:
-    """Count the children of a namespace, in slices; None where they are not known or counting would take long."""
+    """Count the children of a namespace, in slices; None if they are not known or counting would take long."""
     slicer, of, kept = Slicer(), node.count, node.suffixes
     if node.listed:
         found: list[tuple[float, int]] = []
@@ -181,7 +181,7 @@ def inside_rows(
 ) -> list[ValueRow]:
     """Return the biggest keys and the patterns of a namespace, then its children.
 
-    `asked` are its biggest keys as the server says just now, None where it was not asked.
+    `asked` are its biggest keys, just asked from the server, None if not asked.
     """
     known = known_count(node, totals.complete)
     rows = plain_rows(())
@@ -227,9 +227,9 @@ class _Big(NamedTuple):
 
 
 def _missing_note(biggest: Sequence[_Big], least: int | None) -> SafeText:
-    """Return which of the biggest keys a report does not name; empty where it names all of them.
+    """Return which of the biggest keys a report lacks; empty if it has all of them.
 
-    `least` is the size above which none is missing, None where any may be.
+    `least` is the size above which no key is missing, None if any key may be missing.
     """
     if not biggest:
         if least is None:
@@ -314,7 +314,7 @@ def _pattern_rows(found: NamespaceFigures, inside: InsideNamespace, width: int) 
 
 
 def _left_out(number: int) -> list[ValueRow]:
-    """Return the row `and 12 smaller ones`; nothing for none."""
+    """Return the row `and 12 smaller ones`; empty if there are no more."""
     text = SafeText(f"and {counted(number, 'smaller one')}")
     return plain_rows((gap(MARGIN), Span(text, Role.FAINT))) if number > 0 else []
 

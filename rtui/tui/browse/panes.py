@@ -108,7 +108,7 @@ class Panes(Horizontal):
         return self.are_side_by_side and self._right.display and event.screen_x == self._right.region.x
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Take hold of the border."""
+        """Start dragging the border."""
         if self._is_on_border(event):
             self._is_dragged = True
             self.capture_mouse()
@@ -140,7 +140,7 @@ class StatusBar(LinkedBar):
         self.watching = SafeText("")
         """The key or keys that are watched; empty for none."""
         self.marked = 0
-        """How many keys are marked."""
+        """The number of marked keys."""
 
     def show_status(self) -> None:
         """Show how the scan is doing now."""
@@ -174,12 +174,12 @@ class StatusBar(LinkedBar):
         self.show_status()
 
     def action_faster(self) -> None:
-        """Take the next faster pace."""
+        """Choose the next faster pace."""
         self._session.control.pace = self._session.control.pace.faster()
         self.show_status()
 
     def action_slower(self) -> None:
-        """Take the next slower pace."""
+        """Choose the next slower pace."""
         self._session.control.pace = self._session.control.pace.slower()
         self.show_status()
 
@@ -250,7 +250,7 @@ class PaneWatch:
             self._status_bar.show_status()
 
     def learn_rows(self, found: Sequence[RowFacts]) -> None:
-        """Mark rows that have changed, where those are watched."""
+        """Mark changed rows, if they are watched."""
         if self.watcher.node is not None:
             self._tree_pane.flash(frozenset(self.watcher.learn_rows(found)))
             self._end_refresh()
@@ -266,7 +266,7 @@ class PaneWatch:
         self._detail_pane.tick()
 
     def _end_refresh(self) -> None:
-        """Choose when to ask again, by how long this took."""
+        """Schedule the next refresh, by the duration of this one."""
         self.watcher.end(self._session.clock(), asyncio.get_running_loop().time() - self._began_s)
 
 
@@ -357,7 +357,7 @@ class Watcher:
         return True
 
     def learn(self, facts: KeyFacts) -> bool:
-        """Compare newer facts of the key with those before; return whether they are newer."""
+        """Compare newer facts of the key with its previous ones; return whether they are newer."""
         before = self._seen[-1] if self._seen else None
         if before is not None and (facts is before or facts.asked_at_s <= before.asked_at_s):
             return False
@@ -368,7 +368,7 @@ class Watcher:
         return True
 
     def learn_rows(self, found: Iterable[RowFacts]) -> set[bytes]:
-        """Compare newer facts of rows with those before; return the keys that have changed."""
+        """Compare newer facts of rows with their previous ones; return the keys that have changed."""
         changed = set()
         for facts in found:
             before = self._rows.get(facts.key)
@@ -421,7 +421,7 @@ class Watcher:
 
 
 def _rate(seen: Sequence[KeyFacts], name: str) -> SafeText:
-    """Return how fast a number has changed over some refreshes, `+12/s`, `-3/min`; empty where it has not."""
+    """Return how fast a number changed over some refreshes, `+12/s`, `-3/min`; empty if it did not."""
     known = [(facts.asked_at_s, value) for facts in seen if isinstance(value := getattr(facts, name), int)]
     if len(known) < 2 or known[-1][0] <= known[0][0] or known[-1][1] == known[0][1]:
         return SafeText("")

@@ -193,7 +193,7 @@ def position_text(preview: Preview, *, is_short: bool = False) -> SafeText:
 
 
 def _found_text(preview: Preview, count: int, *, is_short: bool) -> SafeText:
-    """Return how many were found in how many; nothing where looking was refused from the start."""
+    """Return the number of matches and of searched elements; empty if the search was refused from the start."""
     total, looked_at = preview.total, preview.looked_at
     if preview.refusal is not None and not looked_at:
         return SafeText("")
@@ -208,7 +208,7 @@ def _of(total: int | Unknown | None) -> str:
 
 
 def _window_position(window: StringWindow, preview: Preview, *, is_short: bool) -> SafeText:
-    """Return which bytes of a string these are; nothing where they are all."""
+    """Return the byte range of a part of a string; empty if it is the whole string."""
     first, last = window.offset_bytes, window.offset_bytes + len(window.data)
     if isinstance(preview.total, int) and (preview.next_page is not None or first):
         return SafeText(f"bytes {first:,}–{last:,}{'' if is_short else _of(preview.total)}")
@@ -385,7 +385,7 @@ def _with_time(pieces: list[Piece], entry_id: PreviewCell) -> list[Piece]:
 
 
 def entry_time(entry_id: PreviewCell) -> list[SafeText]:
-    """Return the moment that the id of an entry begins with, in UTC, where it may be one: after the year 2000."""
+    """Return the time at the start of an entry's id, in UTC, if it is plausible: after the year 2000."""
     milliseconds = entry_id[:20].partition(b"-")[0] if isinstance(entry_id, bytes) else b""
     if not milliseconds.isdigit() or not _YEAR_2000_MS <= int(milliseconds) < _YEAR_3000_MS:
         return []

@@ -242,7 +242,7 @@ def _link_line(link: Link, width: int) -> Line:
 
 
 def _presence(link: Link) -> tuple[SafeText, Role, SafeText]:
-    """Return mark, colour and word for whether a key is there."""
+    """Return the mark, role and word for whether a key exists."""
     if isinstance(link.is_there, Unknown):
         return literal("? "), Role.WARN, SafeText(f"{REASONS[link.is_there.reason].short}, ")
     if link.is_there:

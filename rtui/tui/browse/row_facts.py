@@ -51,7 +51,7 @@ class RowFactsCache:
         self._counted_down: dict[bytes, RowFacts] = {}
         """Facts as they were shown last, where a time to live runs down."""
         self._invalid: set[bytes] = set()
-        """Keys to fetch again whatever is known of them."""
+        """Keys to fetch again although their facts are known."""
 
     def get(self, key: bytes) -> RowFacts | None:
         """Return the facts of a key as they stand now, the very same object within one second; None if unknown."""
@@ -67,9 +67,9 @@ class RowFactsCache:
         return now
 
     def missing(self, rows: Iterable[Row], *, hold_s: float = HOLD_S, with_more: bool = False) -> list[bytes]:
-        """Return the keys among the rows to fetch: unknown ones, expired ones, and those fetched over `hold_s` ago.
+        """Return the keys among the rows to fetch: unknown ones, expired ones, and keys fetched over `hold_s` ago.
 
-        `with_more` also those whose length, encoding and idle time were not asked.
+        With `with_more` also keys whose length, encoding and idle time were not asked.
         """
         wanted = []
         now_s = self._clock()
@@ -115,7 +115,7 @@ class RowFactsCache:
             self._invalid.discard(key)
 
     def invalidate(self) -> None:
-        """Have everything fetched again; known facts are shown until then."""
+        """Mark all facts as invalid, to be fetched again; they are shown until then."""
         self._invalid.update(self._asked)
 
 
@@ -136,7 +136,7 @@ class RowWeights:
         return None if self.figures is None else self.figures.weights(node, sort)
 
     def keys(self, node: Namespace, sort: Sort) -> WeightsAt | None:
-        """Return the weights of the keys directly below a namespace by ordinal; None where they were not asked."""
+        """Return the weights of the keys directly below a namespace by ordinal; None if not asked."""
         weights, keys = self._keys.get((node, sort)), node.keys
         if weights is None or keys is None:
             return None
@@ -152,7 +152,7 @@ class RowWeights:
         return (node, sort) in self._keys
 
     def put(self, node: Namespace, sort: Sort, weights: dict[bytes, float]) -> None:
-        """Remember the weights of the keys of a namespace, and forget the oldest where they are too many."""
+        """Remember the weights of the keys of a namespace, and forget the oldest if they are too many."""
         self._keys[node, sort] = weights
         while len(self._keys) > 1 and sum(map(len, self._keys.values())) > MOST_WEIGHED:
             del self._keys[next(iter(self._keys))]
@@ -200,7 +200,7 @@ class ShownRows:
 
     @property
     def not_searched(self) -> int:
-        """Keys whose names were dropped for the memory budget, so that nobody knows whether they match."""
+        """Keys whose names were dropped for the memory budget, so that it is unknown whether they match."""
         return 0 if self._filtered is None else self._filtered.not_searched
 
     def choose(self, needle: bytes, cursor: Row | None) -> None:

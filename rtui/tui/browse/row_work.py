@@ -47,20 +47,20 @@ class Reopening:
     """Opens namespaces again, and finds the row of the cursor again."""
 
     def __init__(self, rows: VisibleRows, prefixes: Iterable[bytes], cursor: Row | None, line: int) -> None:
-        """`cursor` is its row in the store as it was; `line` is where that was on the screen."""
+        """`cursor` was the row under the cursor in the emptied store; `line` was its line on the screen."""
         self.rows = rows
         self.line = line
         self.is_over = False
-        """Whether everything has come, or the scan has ended without it."""
+        """Whether all rows are open again, or the scan has ended without some of them."""
         self.waiting = list(prefixes)
-        """The prefixes of the namespaces that have not come yet."""
+        """The prefixes of the namespaces that are not listed yet."""
         self._name = None if cursor is None else cursor.key()
         self._is_key = cursor is not None and cursor.kind is RowKind.KEY
         self._is_trying = False
         self._tried_keys = 0
 
     def begins(self, *, complete: bool) -> bool:
-        """Return whether to try now, and begin if so; `complete` says that no more names will come."""
+        """Return whether to try now, and begin if so; `complete` is whether the scan has listed all names."""
         keys = self.rows.store.keys
         is_worth_while = complete or keys < self._tried_keys or keys > self._tried_keys * GROWTH
         if self._is_trying or self.is_over or not is_worth_while:
@@ -136,7 +136,7 @@ class KeyRanking:
 
     @property
     def note(self) -> SafeText:
-        """How far it is, for the header."""
+        """The progress of the ranking, for the header."""
         if not self.is_under_way or self._asking is None:
             return literal("")
         return SafeText(f"asked {fmt.count(len(self._asking.weights))} of {fmt.keys(self._asking.of)}, esc stops")
@@ -216,7 +216,7 @@ class RowWork:
         self._sorted_at_end: WeakKeyDictionary[VisibleRows, tuple[Namespace, int]] = WeakKeyDictionary()
         """By rows that were sorted at the end of a scan the root of their store, and its last revision seen."""
         self._sorts = 0
-        """How many sorts are under way."""
+        """The number of sorts under way."""
         self._reopening: Reopening | None = None
         """Reopens the namespaces that were open before the scan began anew."""
 
@@ -243,7 +243,7 @@ class RowWork:
             self._begin(self.names.rows.expand(node))
 
     def _begin(self, work: Slices[Any]) -> None:
-        """List children, sorted as the others."""
+        """List children, in the sort order of the rows."""
 
         def listed() -> None:
             self.refresh_rows()
@@ -258,7 +258,7 @@ class RowWork:
         return node.root is self.names.rows.store.root
 
     def refresh_rows(self) -> None:
-        """Show rows that have come or gone in the store."""
+        """Show rows that were added to or removed from the store."""
         self._remember_open()
         with self.key_tree.keeping_position():
             pass
@@ -297,9 +297,9 @@ class RowWork:
         self._sort_as(rows.sort_order, is_reversed=not rows.is_reversed)
 
     def sort_by(self, sort: Sort, *, is_reversed: bool = False, asks_server: bool = False) -> None:
-        """Sort the rows by something that the rows of the analysis tell, or that is asked of the keys again.
+        """Sort the rows by a figure of the analysis, or by a fact fetched again for the keys.
 
-        Where the server is asked about many, the user is asked first.
+        If many keys have to be fetched, the user is asked first.
         """
         self._weights.forget()
         self._sort_as(sort, is_reversed=is_reversed, asks_server=asks_server)

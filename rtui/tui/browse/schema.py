@@ -63,10 +63,10 @@ class Level:
         """The level before; None for the root, which has no row."""
         self.place = place
         self.depth: int = -1 if parent is None else parent.depth + 1
-        """How many rows it is below."""
+        """The depth of the row; the root is at -1."""
         self.is_open = False
         self.below: list[Level] = []
-        """The levels directly below as they are sorted, once they have been listed."""
+        """The sorted children, once they have been listed."""
 
     @property
     def node(self) -> Node:
@@ -75,12 +75,12 @@ class Level:
 
     @property
     def path(self) -> tuple[Step, ...]:
-        """The steps that tell it from all others."""
+        """The steps from the root, which identify the level."""
         return self.place.path
 
     @property
     def is_folded(self) -> bool:
-        """Whether it stands for different segments."""
+        """Whether it is the placeholder of different segments."""
         return self.node.kind is NodeKind.PATTERN
 
     @property
@@ -100,7 +100,7 @@ class Schema:
     """The levels of a report with their figures."""
 
     def __init__(self, report: Report, *, is_of_names: bool = False, is_current: bool = True) -> None:
-        """`is_of_names`: nothing is known but names; `is_current`: the report is of the keyspace as it is."""
+        """`is_of_names`: only names are known; `is_current`: the report is of the current keyspace."""
         self.reported = ReportedNamespaces(report)
         self.report = report
         self.is_of_names = is_of_names
@@ -117,7 +117,7 @@ class Schema:
         return self.reported.known(level.node.stats.keys) or NO_KEYS
 
     def distinct(self, level: Level) -> Known | None:
-        """Return how many different segments a level stands for; None for a name, and where nobody has counted."""
+        """Return the number of different segments of a level; None for a name, or if they were not counted."""
         return self.reported.known(level.node.distinct) if level.is_folded else None
 
     def share(self, level: Level) -> float:
@@ -148,7 +148,7 @@ class Schema:
         return [Level(level, place) for place in self.reported.children(level.place)]
 
     def sorted(self, levels: Sequence[Level], sort: Sort, *, is_reversed: bool) -> list[Level]:
-        """Sort levels: those without a figure come after the others by their keys, the rest of a namespace at last."""
+        """Sort levels: levels without a figure follow, ordered by their keys, and the rest of a namespace is last."""
         known: list[tuple[_Weight, bytes, Step, Level]] = []
         unknown: list[tuple[_Weight, bytes, Step, Level]] = []
         rest = []
@@ -271,7 +271,7 @@ class SchemaRows:
         self._flatten()
 
     def sort(self, order: Sort, *, is_reversed: bool = False) -> None:
-        """Sort the levels, each among those beside it."""
+        """Sort each level's children."""
         self.sort_order, self.is_reversed = order, is_reversed
         waiting = [] if self.schema is None else [self.schema.root]
         while waiting and self.schema is not None:
@@ -281,7 +281,7 @@ class SchemaRows:
         self._flatten()
 
     def index_of(self, level: Level) -> int:
-        """Return the number of the row of a level, or where it is hidden of the innermost one that shows it, else 0."""
+        """Return the number of the row of a level, of the innermost visible ancestor if it is hidden, else 0."""
         for one in level.upwards():
             if one in self.rows:
                 return self.rows.index(one)
@@ -346,7 +346,7 @@ class SchemaSource:
 
     @property
     def fraction(self) -> float | None:
-        """How much of a walk is done, 0 … 1; None where none is under way."""
+        """The finished part of a walk, from 0 to 1; None if no walk is under way."""
         is_under_way = self._worker is not None and not self._worker.is_finished
         return self._names.fraction if is_under_way and self._names is not None else None
 
@@ -393,7 +393,7 @@ class SchemaSource:
 
 
 def knows_more(report: Report, store: NamespaceStore) -> bool:
-    """Return whether a report tells of all keys, or of at least as many as a store has names of."""
+    """Return whether a report covers all keys, or at least as many as a store has names of."""
     coverage = report.head.coverage
     return coverage.kind is not CoverageKind.PARTIAL or coverage.counted_keys >= store.keys
 

@@ -61,7 +61,7 @@ class SchemaView(TreeRows, can_focus=True):
         """Whether the names are of an earlier scan."""
         self.columns = ALL_COLUMNS
         self.row_layout: RowLayout = lay_out_row(0)
-        """How rows are divided just now."""
+        """The division of rows into columns."""
 
     @property
     def rows(self) -> list[Level]:
@@ -126,7 +126,7 @@ class SchemaView(TreeRows, can_focus=True):
             self.put_cursor(self.cursor_line)
 
     def line_at(self, number: int) -> Line | None:
-        """Return the line of a row, None where there is no such row."""
+        """Return the line of a row, None if there is no such row."""
         model = self.model
         if model is None or model.schema is None or not 0 <= number < len(model.rows):
             return None
@@ -231,7 +231,7 @@ class SchemaView(TreeRows, can_focus=True):
             self._go_to(self.model.find_sibling(self.cursor, typed.encode()))
 
     def sort(self, order: Sort, *, is_reversed: bool) -> None:
-        """Sort the levels, each among those beside it."""
+        """Sort each level's children."""
         if self.model is not None:
             self.model.sort(order, is_reversed=is_reversed)
             self.rearranged()
@@ -341,7 +341,7 @@ class TreeSchema:
         return model.reveal_names(wanted.key(), is_key=wanted.kind is RowKind.KEY)
 
     def title(self, note: SafeText, cells: int) -> SafeText:
-        """Return the title over the rows; `note` says how old the figures of an analysis are."""
+        """Return the title over the rows; `note` is the age of an analysis's figures."""
         from rtui.tui.browse.level_lines import schema_title  # noqa: PLC0415 - there by now
 
         source, schema = self._source, None if self._source is None else self._source.schema

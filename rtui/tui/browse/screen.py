@@ -51,16 +51,16 @@ if TYPE_CHECKING:
     from rtui.registry.registry import Registry
 
 COVERED: Final = frozenset({*(f"{Owner.BROWSE}.{one}" for one in SHARED.values()), f"{Owner.BROWSE}.columns"})
-"""Commands that are not in the footer while the value has the keyboard: its own have their keys."""
+"""Commands that are not in the footer while the value has the focus: its own commands have their keys."""
 
 OF_VALUE: Final = (Owner.VALUE, Owner.DETAIL, Owner.BROWSE)
-"""The owners of commands that come first in the footer while the value has the keyboard."""
+"""The owners of commands that come first in the footer while the value has the focus."""
 
 IN_SCHEMA: Final = {f"{Owner.TREE}.enter": "Its keys", f"{Owner.BROWSE}.schema": "Names"}
 """The labels of commands in the footer while the schema is shown."""
 
 TICK_S: Final = 0.95
-"""How often times and ages are shown anew: a little less than a second, so that each second is shown."""
+"""Interval in seconds at which times and ages are shown anew: a little less than a second, so that none is skipped."""
 
 NOTHING_SHOWN: Final = (-1, False, False)
 """`BrowseScreen._shown` before anything was shown, or when all has to be shown again."""
@@ -312,7 +312,7 @@ class BrowseScreen(CommandScreen[None]):
 
     @property
     def focus_home(self) -> Widget:
-        """The tree, or the details where they may be all that is shown."""
+        """The tree, or the details if a narrow terminal shows only them."""
         return self.detail_pane.body if self.has_class("-reading") else self.tree_pane.view
 
     @property

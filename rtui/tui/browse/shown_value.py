@@ -35,7 +35,7 @@ class Tab(IntEnum):
     VALUE = 0
     SLOT = 1
     REFERENCES = 2
-    """Where there is a registry."""
+    """Only with a registry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Opened:
     source: Item | None = None
     """The element that it was opened from."""
     asked_at_s: float | None = None
-    """When it was read, in seconds since the epoch; None where that was with the page."""
+    """When the bytes were read, in seconds since the epoch; None if they were read with the page."""
 
 
 class ShownValue:
@@ -57,7 +57,7 @@ class ShownValue:
     def __init__(self) -> None:
         self.detail, self.tab = Detail(), Tab.VALUE
         self.order: RowOrder | None = None
-        """How the rows of the page are sorted."""
+        """The sort order of the rows of the page; None for the stored order."""
         self.opened: list[Opened] = []
         """The documents opened from rows, the innermost last."""
         self.document: Document | None = None
@@ -146,7 +146,7 @@ class ShownValue:
 
     @property
     def read_apart_at_s(self) -> float | None:
-        """When the value was read, in seconds since the epoch, where that was after the facts were asked; else None."""
+        """When the value was read, in seconds since the epoch, if that was after its facts; else None."""
         detail = self.detail
         opened_at_s = self.opened[-1].asked_at_s if self.opened else None
         at_s = detail.value_at_s if opened_at_s is None else opened_at_s
@@ -245,14 +245,14 @@ class Trail:
         """Where each step began, and the key that it led to."""
 
     def follow(self, origin: TreePlace, key: bytes) -> None:
-        """Take a step from a place in the tree to a key."""
+        """Follow a reference to a key from a place in the tree."""
         if origin.name is None or not self._leads_to(origin.name):
             self._steps.clear()
         self._steps.append((origin, key))
         del self._steps[:-LONGEST]
 
     def back(self, key: bytes | None) -> TreePlace | None:
-        """Take the step to this key back and return where it began; None where no step led here."""
+        """Undo the step to this key and return its starting place; None if no step led here."""
         return self._steps.pop()[0] if self._leads_to(key) else None
 
     def before(self, key: bytes | None) -> list[bytes]:

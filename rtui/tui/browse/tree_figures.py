@@ -40,7 +40,7 @@ class InsideNamespace:
     biggest: Sequence[KeyRecord]
     """The biggest keys of the namespace that the report lists."""
     complete_above: int | None
-    """No key of more bytes is missing in `biggest`, but for those beyond its length; None where any may be."""
+    """No key of more bytes is missing in `biggest`, except beyond its length; None if any key may be missing."""
     patterns: Sequence[tuple[Node, ...]]
     """The patterns of keys, as paths from the namespace down, most bytes first."""
     behind: Sequence[Behind]
@@ -52,7 +52,7 @@ class InsideNamespace:
     """The totals of which the patterns are parts."""
 
     def share(self, node: Node) -> float:
-        """Return the part of a pattern in the bytes, or where they are not known in the keys, of the namespace."""
+        """Return the share of a pattern in the bytes of the namespace, or in its keys if bytes are not known."""
         part, whole = node.stats.memory_bytes, self.whole.memory_bytes
         if part is None or whole is None:
             part, whole = node.stats.keys, self.whole.keys
@@ -75,7 +75,7 @@ class TreeFigures:
         return self.reported.report
 
     def place(self, node: Namespace) -> Place | None:
-        """Return where the report counts the keys of a namespace, None where it does not."""
+        """Return the place where the report counts the keys of a namespace, None if it does not count them."""
         if node.parent is None:
             return self.reported.root
         if node not in self._places:

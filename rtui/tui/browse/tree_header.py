@@ -120,7 +120,7 @@ class TreeHeader(LinePanel):
     def __init__(self) -> None:
         super().__init__(id="tree-header")
         self._crumbs: list[Crumb] = []
-        """The path, where it is shown."""
+        """The path, if it is shown."""
         self._layout = lay_out_row(0)
 
     def show_rows(
@@ -128,7 +128,7 @@ class TreeHeader(LinePanel):
     ) -> None:
         """Show the header of rows with the cursor on one of them; `needle` is the text that names are filtered by.
 
-        `note` stands after the path, or in its place where there is no room.
+        `note` stands after the path, or in its place if both do not fit.
         """
         self._crumbs, self._layout = [], layout
         if needle is not None:
@@ -166,7 +166,7 @@ def path_around(row: Row | None, rows: VisibleRows) -> list[Namespace]:
 
 
 def title_of(path: list[Namespace], cells: int) -> tuple[SafeText, list[Crumb]]:
-    """Return the path as the title of a header, and where it can be clicked; of a long one the end, behind `…`."""
+    """Return the path as the title of a header, with its clickable parts; a long path is cut at the left, after `…`."""
     texts = [display(node.name, limit=NAME_LIMIT) or literal("(empty)") for node in path]
     first = 0
     while first < len(path) - 1 and _width(texts[first:], is_cut=first > 0) > cells:

@@ -129,11 +129,11 @@ class Totals:
     figures: TreeFigures | None = None
     """The figures of an analysis for namespaces; None without an analysis."""
     analysis_note: SafeText = NOTHING_MORE
-    """How old that is; nothing while it is fresh."""
+    """The age of the analysis; empty while it is fresh."""
 
 
 def count_text(known: Known) -> SafeText:
-    """Return a count as it is written where there is room for all its figures."""
+    """Return a count with all its digits; an approximate one is abbreviated."""
     is_rough = known.mark is Mark.ABOUT
     return fmt.short_count(known.value, known.mark) if is_rough else fmt.count(round(known.value), known.mark)
 
@@ -272,7 +272,7 @@ def figure_fields(row: RowFigures, fields: tuple[RowField, ...]) -> list[Span]:
 
 
 def _bar_cells(fields: tuple[RowField, ...]) -> int:
-    """Return the cells of the bar of a namespace, which goes through all places that have it, one after the other."""
+    """Return the cells of a namespace's bar, which goes through all places that have it, one after the other."""
     cells = [field.cells for field in fields if field.namespace is TreeColumn.BAR]
     return sum(cells) + GAP_CELLS * max(0, len(cells) - 1)
 
@@ -301,7 +301,7 @@ def _key_fields(
     *,
     node: SafeText,
 ) -> list[Span]:
-    """Return the facts of a key, blanks while they are not known; of one that is gone only that, in its first place."""
+    """Return the facts of a key, blanks while they are not known; for a missing key only that, in its first place."""
     spans: list[Span] = []
     end = literal("gone") if facts is not None and facts.is_gone else literal("expired")
     for field in fields:

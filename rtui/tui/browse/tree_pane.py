@@ -78,7 +78,7 @@ class TreePane(Vertical):
         self.header = TreeHeader()
         self._notice = LinePanel(id="notice")
         self._shown_age = literal("")
-        """How old the figures of an analysis were said to be."""
+        """The shown age of an analysis's figures."""
         self._node_slots: tuple[tuple[SafeText, tuple[tuple[int, int], ...]], ...] = ()
         """The nodes of a cluster that are shown, each with its slots."""
         self._facts_timer: Timer | None = None

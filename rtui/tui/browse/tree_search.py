@@ -114,9 +114,9 @@ class TreeSearch:
             self._run(partial(self._filter_keys, None), "filter")
 
     async def look_up(self, name: bytes, *, is_glob: bool = False) -> bool | None:
-        """Go to the key of exactly this name, or of its Java form; otherwise have the server filter by a glob.
+        """Go to the key of exactly this name, or of its Java form; otherwise let the server filter by a glob.
 
-        Returns whether there is such a key, None where the server refuses to say.
+        Returns whether the key exists, None if the server refuses to answer.
         """
         is_there = await self._session.keys.lookup(name)
         for form in raw_forms(name) if is_there is False and not is_glob else ():
@@ -324,9 +324,9 @@ class TreePlaces:
         self._search.returns_to = returns_to
 
     def keys_wanted(self, sort: str | None = None) -> KeysWanted | None:
-        """Return the query for the keys of the namespace or level under the cursor; None where neither is.
+        """Return the query for the keys of the namespace or level under the cursor; None if neither is.
 
-        With a column to sort by, the keys that come first by that.
+        With a sort column, it is for the first keys by that column.
         """
         if self._tree_pane.is_schema:
             level = self.level

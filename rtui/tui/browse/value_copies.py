@@ -152,7 +152,7 @@ def row_copy(item: Item, key_type: bytes | Unknown, form: Form) -> Copy | None:
 
 
 def bytes_copy(title: str, data: bytes, note: SafeText = NOTHING_SAID) -> Copy:
-    """Return bytes as text where that can be, else as escaped bytes, and say so."""
+    """Return the copy of bytes: as text if printable, else escaped, and labelled so."""
     text = copied_text(data)
     if text != quoted(data):
         return Copy(SafeText(title), text, note)

@@ -117,7 +117,7 @@ class ValuePane(Vertical):
 
     @property
     def conditions(self) -> dict[Condition, bool]:
-        """The conditions of commands that the value fulfils while it has the keyboard."""
+        """The conditions of commands that the value fulfils while it has the focus."""
         is_reading, item, preview = self.has_keyboard, self.body.item, self.value.preview
         is_read = preview is not None and (preview.refusal is None or bool(preview.rows) or preview.window is not None)
         paged = {} if self.value.is_paged else {Condition.NEXT_PAGE: False}

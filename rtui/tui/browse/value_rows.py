@@ -50,7 +50,7 @@ class Item:
 
     kind: ItemKind
     data: bytes | None = None
-    """The bytes that it shows, which are copied; None where they were not read, and of nodes that hold others."""
+    """The bytes that it shows, which are copied; None if they were not read, and for nodes with children."""
     columns: tuple[PreviewColumn, ...] = ()
     cells: PreviewRow = ()
     """Of an element its whole row, the id of an entry in each of its rows."""
@@ -129,7 +129,7 @@ class ValueRow:
 
     @property
     def is_item(self) -> bool:
-        """Whether it stands for something."""
+        """Whether the row has an item."""
         return self._item is not None
 
     def column_at(self, x: int) -> int | None:

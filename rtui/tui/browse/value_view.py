@@ -1,4 +1,4 @@
-"""The body of the details: rows with a cursor where they stand for something, otherwise lines that are scrolled."""
+"""The body of the details: rows with a cursor if any has an item, otherwise scrolled lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MakeRows = Callable[[int], Sequence[ValueRow]]
 """Returns the rows of the view for its width."""
 
 NOWHERE: Final = -1
-"""The line of the cursor while no row stands for anything."""
+"""The line of the cursor while no row has an item."""
 
 
 class ValueView(RowsView, can_focus=True):
@@ -50,7 +50,7 @@ class ValueView(RowsView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.rows: tuple[ValueRow, ...] = ()
-        """All rows, as they are shown for the width of now."""
+        """All rows, laid out for the current width."""
         self.cursor_line = NOWHERE
         self.marks_changes = False
         """Whether rows that are new or changed since the same value was last shown are marked."""
@@ -96,7 +96,7 @@ class ValueView(RowsView, can_focus=True):
         return frozenset(row.item for row in self.rows if row.item is not None)
 
     def settle(self) -> None:
-        """Take the marks of changes away."""
+        """Remove the marks of changes."""
         if self._changed:
             self._changed = frozenset()
             self.repaint_changes()
@@ -116,7 +116,7 @@ class ValueView(RowsView, can_focus=True):
             self.show(self._make, is_same=bool(self.rows))
 
     def line_at(self, number: int) -> Line | None:
-        """Return the line of a row, None where there is no such row."""
+        """Return the line of a row, None if there is no such row."""
         if not 0 <= number < len(self.rows):
             return None
         row = self.rows[number]
@@ -131,7 +131,7 @@ class ValueView(RowsView, can_focus=True):
         return NOWHERE
 
     def _nearest(self, line: int) -> int:
-        """Return the line that stands for something at this one or nearest to it."""
+        """Return the line with an item at or nearest to this one."""
         line = max(0, min(line, len(self.rows) - 1))
         after = self._next_item(line, 1)
         return after if after != NOWHERE else self._next_item(line, -1)
@@ -177,7 +177,7 @@ class ValueView(RowsView, can_focus=True):
             self.scroll_top_to(0)
 
     def _scroll(self, lines: int) -> bool:
-        """Scroll where nothing stands for anything; return whether it was done."""
+        """Scroll if no row has an item; return whether it was done."""
         if self.cursor_line != NOWHERE:
             return False
         self.scroll_relative(y=lines, animate=False, force=True, immediate=True)

@@ -128,7 +128,7 @@ def suggested_name(key: bytes, suffix: str) -> str:
 
 
 class FileExists(Exception):  # noqa: N818 - a question to the user, not an error
-    """There is a file of this name, which may be replaced only if the user says so."""
+    """A file of this name exists, and may be replaced only if the user confirms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ async def write_file(path: Path, output: Output, *, may_replace: bool = False) -
 
 
 def _put(part: Path, path: Path, *, may_replace: bool) -> None:
-    """Put a file that is complete into its place; raises FileExists where there is one by now."""
+    """Move a finished file to its place; raises FileExists if another file has taken it by now."""
     if may_replace:
         part.replace(path)
         return
@@ -244,7 +244,7 @@ Run = Callable[[Work, str], Worker[Any]]
 
 
 class ValueWriter:
-    """Writes and pages for a widget, whose application it asks and tells."""
+    """Writes and pages for a widget, through whose application it asks and notifies."""
 
     def __init__(self, node: DOMNode, run: Run, ask_path: Callable[[str], None]) -> None:
         """`ask_path` has the user type a path, from a suggested one on."""
@@ -263,7 +263,7 @@ class ValueWriter:
         return True
 
     def _read(self, work: Work, what: str) -> None:
-        """Start reading, and say so where that takes a while."""
+        """Start reading, with a notice if it takes a while."""
         reading = self._reading = self._run(work, what)
 
         def say() -> None:
