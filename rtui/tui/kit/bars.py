@@ -49,7 +49,7 @@ class LinkedBar(Bar):
     """A bar with pieces that run actions when they are clicked."""
 
     def __init__(self, action_of: Callable[[Span], str | None], *, id: str | None = None) -> None:
-        """`action_of` returns the action of a piece of the line as it is shown, None for one that has none."""
+        """`action_of` returns the action of a piece of the line as it is shown, None if the piece has none."""
         super().__init__(id=id)
         self._action_of = action_of
 
@@ -236,7 +236,7 @@ class FilterInput(InputLine):
 
 @runtime_checkable
 class KnowsServer(Protocol):
-    """An application that knows how the server is which its screens are about."""
+    """An application that knows the status of the server of its screens."""
 
     @property
     def server_status(self) -> BrowsingStatus | None:

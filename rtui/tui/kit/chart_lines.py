@@ -76,7 +76,7 @@ def without(total: Figure, part: Figure) -> Figure:
 
 
 def share_within(part: Figure, total: Figure) -> Figure:
-    """Return a part as a share of the total, with an interval where one of them is an estimate."""
+    """Return a part as a share of the total, with an interval if either is an estimate."""
     value = min(1.0, plain(part) / max(1.0, plain(total)))
     if not isinstance(total, Estimate) and not isinstance(part, Estimate):
         return value

@@ -142,7 +142,7 @@ def through_screen(sequence: str) -> str:
 
 
 def unfit_for_osc52(data: bytes, environment: Mapping[str, str]) -> SafeText:
-    """Return why OSC 52 would not bring a text to the clipboard; empty where it may."""
+    """Return why OSC 52 would not bring a text to the clipboard; empty if it may."""
     if environment.get("TMUX"):
         return literal("Within tmux the terminal itself can't be reached.")
     if environment.get("TERM_PROGRAM") == "Apple_Terminal":
@@ -224,7 +224,7 @@ def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 MOST_BYTES: Final = 16_384
-"""Bytes of a text that are shown: a few screens, since nobody selects more by hand."""
+"""The most bytes of a text that are shown: a few screens, since nobody selects more by hand."""
 
 LONGEST_TOKEN: Final = 10
 """The most characters that one character is shown as: `\\U0001f600`."""
@@ -349,7 +349,7 @@ def copy_text(node: DOMNode, text: str | bytes, note: SafeText = NOTHING_SAID) -
 
 
 async def _copy(node: DOMNode, data: bytes, note: SafeText) -> None:
-    """Hand bytes to a clipboard and say where they went."""
+    """Hand bytes to a clipboard, and notify which one has taken them."""
     delivery = await deliver(data, os.environ, partial(write_to, node.app._driver))
     if not delivery.is_taken:
         title = SafeText(f"not copied yet{f': {note}' if note else ''}")

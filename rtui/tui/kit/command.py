@@ -68,7 +68,7 @@ class HelpSubject(NamedTuple):
     page: SafeText
     """The title of a page."""
     term: str = ""
-    """How the entry on it begins; empty for the top of the page."""
+    """The beginning of the entry on it; empty for the top of the page."""
 
 
 class Condition(Enum):
@@ -126,9 +126,9 @@ class ScreenCommand:
     footer: int = 0
     """Place in the footer, from the left; 0 keeps it out."""
     label: str = ""
-    """How the keys are written where Textual's own names would be clumsy."""
+    """The text for the keys if Textual's own names would be clumsy."""
     call: str = ""
-    """The action with its parameters, such as `show_panel('memory')`, where it is not just the id."""
+    """The action with its parameters, such as `show_panel('memory')`, if it is not just the id."""
 
     @property
     def action(self) -> str:

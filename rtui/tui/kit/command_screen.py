@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from rtui.analysis.query.query import Query
 
 KEPT_STYLES: Final = 1024
-"""How many tinted styles are kept: more than any screen has at a time."""
+"""The number of cached tinted styles: more than any screen has at a time."""
 
 
 class ScreenBelow(Visual):
@@ -109,13 +109,13 @@ class ScreenBelow(Visual):
 
 
 FLUSH_S: Final = 0.1
-"""How often a screen polls while anything may change."""
+"""Interval in seconds at which a screen polls while anything may change."""
 
 REST_S: Final = 1.0
-"""How often a screen polls when nothing is under way."""
+"""Interval in seconds at which a screen polls when no work is under way."""
 
 AT_ONCE_S: Final = 0.01
-"""How soon a screen polls after a command."""
+"""Delay in seconds of the poll after a command."""
 
 PAUSE_S: Final = 0.001
 """Pause between slices; without one a keypress would wait for ten slices."""
@@ -216,7 +216,7 @@ class HoldKeypresses(Message):
     """Hold further keys until the effect of the last one is shown, such as the row that it goes to."""
 
     def __init__(self, is_over: Callable[[], bool]) -> None:
-        """`is_over` returns whether that has come."""
+        """`is_over` returns whether that effect is shown."""
         super().__init__()
         self.is_over = is_over
 
@@ -252,7 +252,7 @@ class CommandScreen(FocusScreen[ScreenResultType]):
 
     @property
     def focused_owners(self) -> list[str]:
-        """The owners of commands from the widget that has the keyboard out to the screen."""
+        """The owners of commands from the focused widget out to the screen."""
         inside = [] if self.focused is None else self.focused.ancestors_with_self
         found = [owner for node in inside for owner, its in self.action_owners.items() if its is node]
         return found or [owner for owner, its in self.action_owners.items() if its is self]
@@ -309,11 +309,11 @@ class CommandScreen(FocusScreen[ScreenResultType]):
 
 
 MOST_FRAMES = 12
-"""How many of the innermost frames a failure names."""
+"""The number of innermost frames in the report of a failure."""
 
 
 def failure_text(error: BaseException) -> SafeText:
-    """Return the kind of the error and where it came from; neither its message nor any value."""
+    """Return the kind of the error and its traceback; neither its message nor any value."""
     frames = traceback.extract_tb(error.__traceback__)[-MOST_FRAMES:]
     places = [f"  {Path(frame.filename).name}:{frame.lineno} in {frame.name}" for frame in frames]
     lines = ["rtui has failed, the server is unharmed.", f"{type(error).__name__} at", *places]

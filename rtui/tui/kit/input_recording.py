@@ -37,7 +37,7 @@ MOUSE_EVENTS: Final = {what: event for event, what in _MOUSE.items()}
 
 
 RECORDER_POLL_S: Final = 0.1
-"""How often it is looked where the cursor is, and whether the recording goes on."""
+"""Interval in seconds at which the cursor's row is recorded, and the end of the recording is noticed."""
 
 
 class InputRecording:
@@ -89,7 +89,7 @@ def record_input(recorder: Recorder, app: App[Any], event: events.Event) -> None
 
 
 def record_cursor(recorder: Recorder, app: App[Any]) -> None:
-    """Record on which row of the tree the cursor is, where that has changed."""
+    """Record the row of the tree under the cursor, if it has changed."""
     place = getattr(app.screen, "cursor_place", None) if app.screen_stack else None
     if recorder.ended is not None or place is None or place == recorder.cursor_place:
         return

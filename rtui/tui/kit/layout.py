@@ -55,7 +55,7 @@ BETWEEN = Span(SafeText(" · "), Role.FAINT)
 
 
 LEAST_REASON: Final = 24
-"""Cells to which the reason may be cut why something failed or ended, so that the line still says why."""
+"""Cells to which the reason of a failure may be cut, so that the line still explains it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Piece:
     """Pieces of the highest rank are left out first; pieces of rank 0 stay."""
     line: Line
     least: int = 0
-    """Cells that a text of one span may be cut to where it does not fit; 0 for never."""
+    """Cells to which a text of one span may be cut if it does not fit; 0 for never."""
 
 
 def fitted(pieces: Sequence[Piece], cells: int, between: Span = BETWEEN) -> Line:

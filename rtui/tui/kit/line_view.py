@@ -129,7 +129,7 @@ class PaintedView(ScrollView):
 
 
 def filtered(strip: Strip, filters: Sequence[LineFilter], background: Color) -> Strip:
-    """Return the strip as the filters leave it; where they change nothing the same one, since each has seven caches."""
+    """Return the filtered strip; the same object if the filters change nothing, since each has seven caches."""
     segments = before = list(strip)
     for line_filter in filters:
         segments = line_filter.apply(segments, background)
@@ -230,7 +230,7 @@ _ON_HIGHLIGHTED_ROW: Final = {Role.FAINT: Role.MUTED, Role.TRACK: Role.TEXT}
 """Roles that are replaced on the row of the cursor or mouse, whose background is too bright for them."""
 
 KEPT_STRIPS: Final = 256
-"""How many painted lines are kept: a few screens of scrolling."""
+"""The number of cached painted lines: a few screens of scrolling."""
 
 KEPT_CHARACTERS: Final = 4096
 """Longer lines, in characters, are painted each time."""
@@ -385,7 +385,7 @@ class RowsView(PaintedView):
         self.hover(None)
 
     def repaint_changes(self) -> None:
-        """Repaint the lines in view that have changed, and only those."""
+        """Repaint only changed lines in view."""
         width = self.scrollable_content_region.width
         now = dict(enumerate(self.lines_in_view))
         changed = [

@@ -49,7 +49,7 @@ class LineCells(NamedTuple):
     """The cells of a line, as two lists: a tuple for each cell would be thousands of containers a frame."""
 
     characters: list[str]
-    """One a cell, empty where it is not known."""
+    """The character of each cell, empty if unknown."""
     styles: list[str]
     """The style of each, as the parameters of SGR."""
 

@@ -109,7 +109,7 @@ class RowsScreen(CommandScreen[ScreenResultType]):
         return any(line.is_open for line in self.typed)
 
     def open_line(self, line: FilterInput, text: str = "") -> None:
-        """Have a line typed, which begins as this text."""
+        """Open an input line that begins with this text."""
         line.open(text)
         self.show_commands()
 
@@ -137,7 +137,7 @@ class RowsScreen(CommandScreen[ScreenResultType]):
             self.run_worker(work, group="write", exit_on_error=False, description="writing a file")
 
     def action_copy_row(self) -> None:
-        """Copy the name that the row is about, or the whole row where it has none."""
+        """Copy the name that the row is about, or the whole row if it has no name."""
         if copies := self.copies:
             copy_text(self, copies[0].text)
 
@@ -176,12 +176,12 @@ class RunScreen(RowsScreen[ScreenResultType]):
         self.show_soon()
 
     def action_faster(self) -> None:
-        """Take the next faster pace."""
+        """Choose the next faster pace."""
         self.control.pace = self.control.pace.faster()
         self.show_soon()
 
     def action_slower(self) -> None:
-        """Take the next slower pace."""
+        """Choose the next slower pace."""
         self.control.pace = self.control.pace.slower()
         self.show_soon()
 
@@ -192,7 +192,7 @@ class RunScreen(RowsScreen[ScreenResultType]):
 
 
 class PanelScreen(RowsScreen[ScreenResultType]):
-    """A screen of panels, each a tab; a table of the chosen one has the keyboard."""
+    """A screen of panels, each a tab; the table of the chosen panel has the focus."""
 
     AUTO_FOCUS = "#table-body"
 
@@ -241,7 +241,7 @@ class PanelScreen(RowsScreen[ScreenResultType]):
         self.show_again()
 
     def show_again(self) -> None:
-        """Show everything again, whatever has changed."""
+        """Show everything again, changed or not."""
         self._seen = -1
         self.call_after_refresh(self.flush)
 

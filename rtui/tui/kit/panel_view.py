@@ -42,7 +42,7 @@ class PanelStates:
     panel_id: str = ""
     """The panel that is shown; empty for the first one."""
     table_states: dict[str, TableState] = field(default_factory=dict)
-    """How tables are sorted and filtered, and where their cursors are, by panel and table."""
+    """The sort order, filter and cursor of tables, by panel and table."""
 
     def table_state(self, panel_id: str, list_id: str, order: str = "") -> TableState:
         """Return the state of a list, at first sorted by `order`: `-keys` is the reverse of `keys`."""
@@ -157,7 +157,7 @@ def titles_line(titles: Sequence[SafeText], chosen: int, rows: TableRows, among:
 
 
 def note_line(note: Line, text: str, width: int) -> Line:
-    """Return the note of the panel, and behind it that of the table where it fits."""
+    """Return the note of the panel, and behind it the note of the table if it fits."""
     line: Line = (gap(MARGIN), *note)
     space = width - line_width(line) - MARGIN
     if text:

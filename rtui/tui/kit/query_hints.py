@@ -29,10 +29,10 @@ from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, literal
 
 MOST_LOOKED_AT: Final = 5_000
-"""Namespaces side by side that are looked at at most."""
+"""The most sibling namespaces that are searched."""
 
 MOST_NODES: Final = 2_000
-"""Patterns of a report that are looked at at most."""
+"""The most patterns of a report that are searched."""
 
 
 def vocabulary_of(session: BrowsingSession) -> Vocabulary:
@@ -78,7 +78,7 @@ def _patterns(root: Node) -> Iterator[bytes]:
 
 
 def loaded_namespaces(root: Namespace, prefix: bytes) -> list[bytes]:
-    """Return namespaces that are loaded and begin with some bytes, those with most keys first."""
+    """Return the loaded namespaces with a prefix, in descending number of keys."""
     node, done = root, b""
     while True:
         inner = _child_on_the_way(node, prefix[len(done) :])
@@ -144,7 +144,7 @@ _SAVED: Final = re.compile(r"(?<!\S)@[A-Za-z0-9_-]*$")
 
 
 def saved_completion(line: str, cursor: int, saved: Mapping[str, str]) -> Completion | None:
-    """Return the names of saved queries where one is being typed at a cursor; None elsewhere, or where none fits."""
+    """Return the names of saved queries if one is being typed at a cursor; None elsewhere, or if none fits."""
     found = _SAVED.search(line, 0, cursor)
     if found is None:
         return None

@@ -99,7 +99,7 @@ class QueryHighlighter(Highlighter):
 
 @dataclass(slots=True)
 class _Tried:
-    """Candidates of which Tab puts in one after the other."""
+    """The candidates that Tab inserts one after the other."""
 
     before: str
     after: str

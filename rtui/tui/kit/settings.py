@@ -51,7 +51,7 @@ QueryText: TypeAlias = Annotated[str, Meta(max_length=4096)]
 
 
 class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How the tree is shown."""
+    """The settings of the tree."""
 
     columns: Annotated[tuple[TreeColumnName, ...] | None, Meta(description="Columns of the tree.")] = None
     width: Annotated[
@@ -131,7 +131,7 @@ class SettingsFile:
 
     @classmethod
     def opened(cls, path: Path) -> SettingsFile:
-        """Read the file at `path`; where it can't be used, nothing is remembered, and `failure` says why."""
+        """Read the file at `path`; if it is invalid, nothing is remembered, and `failure` tells why."""
         try:
             return cls(path)
         except SettingsError as error:
@@ -201,7 +201,7 @@ def _write(path: Path, chosen: Mapping[str, Any]) -> None:
 
 
 def _text(path: Path) -> str:
-    """Return the text of a file, none where there is no file; raises SettingsError."""
+    """Return the text of a file, empty if there is no file; raises SettingsError."""
     try:
         with path.open("rb") as file:
             read = file.read(MAX_SETTINGS_BYTES + 1)

@@ -107,9 +107,9 @@ def mark_spans(mark: Mark) -> Line:
 
 
 def server_figures(status: BrowsingStatus | None, room: int, *, has_keys: bool = True) -> Line:
-    """Return the figures of a server that fit into `room` cells with blanks before them; none without a status.
+    """Return the figures of a server that fit into `room` cells with blanks before them; empty without a status.
 
-    `has_keys` says whether the number of its keys is among them.
+    `has_keys` is whether the number of its keys is among them.
     """
     if status is None:
         return ()
@@ -229,9 +229,9 @@ SILENT_S: Final = 2.0
 
 
 def link_words(link: State, now_s: float) -> Line:
-    """Return that the connection is lost and when it is retried, or why it has ended, or since when nothing comes.
+    """Return that the connection is lost and when it is retried, or why it has ended, or since when it is silent.
 
-    Nothing while connected to a server that answers.
+    Empty while connected to a server that answers.
     """
     if isinstance(link, Online):
         silent = fmt.duration(int(link.silent_s) * fmt.SECOND_MS)
@@ -280,7 +280,7 @@ def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool)
 
 
 def scope_pieces(match: bytes | None, key_type: bytes | None) -> list[Piece]:
-    """Return which keys are asked for, where those are not all."""
+    """Return the filters of the scan, unless all keys are asked for."""
     pieces = []
     if match is not None:
         pattern = cut(display(match, limit=64), 32)

@@ -37,7 +37,7 @@ EMPTY: Final = Table("", "", (), ())
 """Shown before there is a report."""
 
 KEPT_LINES: Final = 1000
-"""How many lines are kept: scrolling by a row paints all of the screen."""
+"""The number of cached lines: scrolling by a row paints all of the screen."""
 
 IsMarked = Callable[[Table, int], bool]
 """Whether the row at this index of a table is marked."""
@@ -104,7 +104,7 @@ class TableBody(OpenRows, can_focus=True):
 
     @property
     def texts(self) -> tuple[SafeText, ...]:
-        """The texts of the row under the cursor; none where there is no row."""
+        """The texts of the row under the cursor; empty if there is no row."""
         return self.rows.texts(self.cursor_line) if len(self.rows) else ()
 
     def show(self, rows: TableRows) -> None:
@@ -228,9 +228,9 @@ class ReportTable(Vertical):
         made: Order | None = None,
         holds_order: bool = False,
     ) -> None:
-        """Show a table; the same `key` as before says that it is the same one with newer figures.
+        """Show a table; the same `key` as before marks the same table with newer figures.
 
-        `made` is the order in which it comes; `holds_order` keeps rows in their places once the user has moved.
+        `made` is the order of its rows as made; `holds_order` keeps rows in their places once the user has moved.
         """
         is_same = key == self._key
         self._key, self.body.is_marked, self._made, self._state = key, is_marked, made, state
@@ -262,7 +262,7 @@ class ReportTable(Vertical):
 
     @on(TableBody.SortRequested)
     def _sort(self, event: TableBody.SortRequested) -> None:
-        """Sort by another column, or the other way round."""
+        """Sort by another column, or reverse the order."""
         event.stop()
         state, names = self._state, self._sorts
         at = names.index(state.sort) if state.sort in names else 0

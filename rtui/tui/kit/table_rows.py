@@ -34,7 +34,7 @@ class Order(NamedTuple):
 
 @dataclass(slots=True)
 class TableState:
-    """How a table is sorted and filtered and where its cursor is; it outlives the table, which is often made anew."""
+    """The sort order, filter and cursor of a table; it outlives the table, which is often made anew."""
 
     sort: str | None = None
     """The id of the column by which the user sorted the rows, None for the order in which the table was made."""
@@ -149,7 +149,7 @@ class TableRows:
         return self._identities[self._shown[line]]
 
     def line_of(self, identity: Hashable) -> int | None:
-        """Return the line of a row, None where it is not shown."""
+        """Return the line of a row, None if it is not shown."""
         return None if identity is None else self._lines.get(identity)
 
     def subject(self, line: int) -> Subject:

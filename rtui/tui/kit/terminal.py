@@ -80,7 +80,7 @@ def terminal_driver(driver_class: type[Driver], on_message: Callable[[Message], 
 
 
 def forget_screen(driver: Driver | None) -> None:
-    """Let the driver write everything that is painted next, whatever the terminal shows."""
+    """Forget the cells of the screen, so that the driver writes everything that is painted next."""
     output_diff = getattr(driver, "output_diff", None)
     if isinstance(output_diff, OutputDiff):
         output_diff.forget()
@@ -109,10 +109,10 @@ def report_mouse(driver: Driver | None, *, is_wanted: bool) -> None:
 
 
 LONGEST_S: Final = 2.0
-"""Seconds that a key waits for the last one at most, whatever that does."""
+"""Seconds that a key waits for the previous one at most, even if that is not done."""
 
 LOOK_S: Final = 0.02
-"""How often it is looked whether the widget is still there that the key before was for."""
+"""Interval in seconds at which the widget of the previous key is checked for being removed."""
 
 HELD_S: Final = 1.0
 """Seconds that keys wait at most for work that the last one began,"""
@@ -145,7 +145,7 @@ class KeySerialiser:
         """The node in whose queue the callback is."""
         self._timer: Timer | None = None
         self._is_over: Callable[[], bool] | None = None
-        """Whether the work that the last key began is over; None where it began none."""
+        """Returns whether the work begun by the last key is over; None if it began no work."""
         self._held_s = 0.0
 
     def hold(self, is_over: Callable[[], bool]) -> None:

@@ -30,7 +30,7 @@ DEFAULT_THEME: Final = "rtui-dark"
 
 
 class Palette(Enum):
-    """How many colours the terminal shows."""
+    """The number of colours of the terminal."""
 
     TRUE = "truecolor"
     XTERM = "256"
