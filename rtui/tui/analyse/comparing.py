@@ -69,7 +69,7 @@ def against_line(
 ) -> Line:
     """Return the earlier report's age, time and coverage, the change of all keys and bytes, and the first note.
 
-    `watching` says how it is asked again and again; without an earlier report it is all there is to say.
+    `watching` names the interval of repetitions; without an earlier report it is the whole line.
     """
     spans: list[Span] = [gap(MARGIN)]
     if watching is not None:
@@ -122,7 +122,7 @@ class PanelWatch:
         return now_s >= self._due_s
 
     def learn(self, report: Report, server_s: float, now_s: float) -> bool:
-        """Take the report of a pass that has ended; return whether it is a new one."""
+        """Add the report of an ended pass; return whether it is a new one."""
         if report is self.report:
             return False
         self.before, self.report, self._marked_s = self.report, report, now_s
@@ -216,7 +216,7 @@ class Comparison:
         self._view.table.flash(is_on=False)
 
     def go_on_watching(self, status: AnalysisStatus) -> None:
-        """Take the report of a pass that has ended, and begin the next one when it is due."""
+        """Add the report of an ended pass, and begin the next one when it is due."""
         watch, report = self._watch, self._view.report
         if watch is None or status.is_under_way:
             return

@@ -75,7 +75,7 @@ _TICKS_S: Final = (*_STEPS_S, 3_640_000 * DAY_S)
 
 
 class TimeRange(Enum):
-    """How far ahead the timeline reaches: its name on the screen, and the seconds, 0 for up to the last expiry."""
+    """The range of the timeline: its name on the screen, and seconds from now, 0 for up to the last expiry."""
 
     HOUR = literal("next hour"), HOUR_S
     DAY = literal("next day"), DAY_S
@@ -365,7 +365,7 @@ class _Parts:
     """The parts of the chart that fit, from top to bottom below the headline and the time ranges."""
 
     timeline: Timeline | None
-    """The timeline; None where nothing expires."""
+    """The timeline; None if no key expires."""
     axis: Axis | None
     bars_height: int
     cliff_lines: list[Line]

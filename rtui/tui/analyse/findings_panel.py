@@ -49,11 +49,11 @@ class LatestFindings:
     registry: Registry | None = None
     """The registry of the keys."""
     found: Found | None = None
-    """None until rules have looked at a first report."""
+    """The findings; None until the rules have checked a first report."""
     compared: FindingsComparison | None = None
     """The comparison with the findings of an earlier report; None if there is none."""
     revision: int = 0
-    """Grows with each report that rules have looked at."""
+    """Grows with each report that the rules have checked."""
     _listed: tuple[int, dict[str, Finding]] = (-1, {})
     _report: Report | None = None
     _before: Report | None = None
@@ -202,7 +202,7 @@ def _nothing(found: Found) -> SafeText:
 
 
 def _summary(found: Found, compared: FindingsComparison | None) -> str:
-    """Return how much there is of each severity, and how much has come and gone: `2 errors, 14 warnings, 1 new`."""
+    """Return the number of findings of each severity, and of new and resolved ones: `2 errors, 14 warnings, 1 new`."""
     errors = len(found.at_least(Severity.ERROR))
     parts = [counted(errors, "error")] if errors else []
     if len(found.findings) > errors or not errors:
@@ -261,7 +261,7 @@ def _verbatim(text: SafeText, width: int, role: Role) -> list[Line]:
 
 
 def _rules_lines(found: Found, size: Size) -> list[Line]:
-    """Return which rules have been looked at, and why some could not be judged."""
+    """Return which rules have been checked, and why some could not be judged."""
     names = joined([SafeText(rule) for rule in found.judged], ", ")
     lines = [
         (Span(literal("The rules that were looked at"), Role.STRONG),),

@@ -91,7 +91,7 @@ class HotSessionScreen(CardScreen[Consent | None]):
         self.consent = DEFAULT
 
     def action_next_option(self, at: int) -> None:
-        """Take the next option of a choice."""
+        """Switch to the next option of a choice."""
         field, options = CHOICES[at].field, CHOICES[at].options
         self.consent = replace(self.consent, **{field: following(options, getattr(self.consent, field))})
         self.body.set_content(self.lines)
@@ -123,7 +123,7 @@ class HotKeys:
     """Has the hot keys of an analysis read while a screen shows them: a session may have begun or ended elsewhere."""
 
     def __init__(self, source: AnalysisSource, screen: Screen[Any], are_shown: Callable[[], bool]) -> None:
-        """The screen runs the workers and shows the notices; `are_shown` says whether hot keys are on it now."""
+        """The screen runs the workers and shows the notices; `are_shown` returns whether hot keys are on it now."""
         self._source, self._screen, self._are_shown = source, screen, are_shown
         self._due_s = 0.0
         """When they are read again, on the clock of the event loop."""
@@ -219,7 +219,7 @@ _WRITERS: Final[dict[str, NumberFormat]] = {
     ),
     "queries/s": lambda value, mark: SafeText(f"{fmt.short_count(value, mark)}/s"),
 }
-"""How a value is written, by the unit of its list."""
+"""Formatters of values, by the unit of their list."""
 
 _METRICS: Final[dict[str, tuple[SafeText, NumberFormat]]] = {
     "cpu-usec": (literal("CPU time"), _cpu),

@@ -174,7 +174,7 @@ HIGH_LINES: Final = 11
 """Lines of the chart on a screen of 24, and on larger ones, the last one with the meaning of its colours."""
 
 MIN_LINES: Final = 4
-"""A chart of fewer lines says nothing of its colours."""
+"""The least lines of a chart that gets a legend of its colours."""
 
 MIN_LABEL_CELLS: Final = 3
 """Narrower blocks have no name."""
@@ -317,7 +317,7 @@ class Block:
     start: int
     end: int
     levels: int
-    """How many of the nodes, counted from the last, share the block."""
+    """The number of nodes, counted from the last, that share the block."""
 
     @property
     def path(self) -> Path:

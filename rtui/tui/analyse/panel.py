@@ -40,7 +40,7 @@ HIGH_ROOM: Final = 26
 """Lines that chart and table share from which on the screen is a larger one."""
 
 KEPT_CHARTS: Final = 16
-"""How many charts of a panel are kept: of a few rows under the cursor, each in the sizes that were tried for it."""
+"""The number of charts cached for a panel: of a few rows under the cursor, each in the sizes that were tried for it."""
 
 NO_TEXT: Final = literal("")
 
@@ -77,7 +77,7 @@ class PanelTable:
     note: Line = ()
     """Shown below the table, before the table's own note."""
     order: Order | None = None
-    """The column by which the table comes sorted, None where it follows none."""
+    """The sort column of the table as made; None if it is in no column's order."""
     needs: tuple[str, ...] = ()
     """Columns of the inspection (`memory`, `ttl` …) without which the table has no rows."""
     top: SafeText = NO_TEXT
@@ -89,7 +89,7 @@ class PanelTable:
 
 
 def sample_note(text: str) -> Line:
-    """Return the beginning of a note that says of how few keys a list is; nothing for no text."""
+    """Return the beginning of a note on the size of the sample that a list is from; empty for an empty text."""
     return (Span(display_text(text), Role.WARN), Span(literal(" · "), Role.MUTED)) if text else ()
 
 
@@ -98,7 +98,7 @@ T = TypeVar("T")
 
 
 Change: TypeAlias = Callable[[Report, S, Size], S | None]
-"""Returns the state after a command, given the size of the chart; None where the command does not apply."""
+"""Returns the state after a command, given the size of the chart; None if the command does not apply."""
 
 
 def panel_command(
@@ -131,7 +131,7 @@ class Panel(Generic[S]):
     is_chart_below: ClassVar[bool] = False
     """Whether the chart stands below the table: it says more about the row under the cursor."""
     keeps_height: ClassVar[bool] = False
-    """Whether the chart takes all of these lines, whatever it draws."""
+    """Whether the chart keeps its height, also with less to draw."""
 
     def tables(self, report: Report, state: S) -> Sequence[PanelTable]:
         """Return the tables to choose from, at least one."""
@@ -155,7 +155,7 @@ class Panel(Generic[S]):
         return state
 
     def zoomed_in(self, _report: Report, _state: S) -> S | None:
-        """Return the state after Enter on the row under the cursor; None where Enter does nothing in the panel."""
+        """Return the state after Enter on the row under the cursor; None if Enter has no effect in the panel."""
         return None
 
     def zoomed_out(self, _report: Report, _state: S) -> S | None:
@@ -163,18 +163,18 @@ class Panel(Generic[S]):
         return None
 
     def clicked(self, _report: Report, _state: S, _size: Size, _x: int, _y: int) -> S | None:
-        """Return the state after a click on a cell of the chart; None where nothing happens."""
+        """Return the state after a click on a cell of the chart; None if the click has no effect."""
         return None
 
     def behind(self, _report: Report, _state: S, _size: Size, _x: int, _y: int) -> Behind | None:
-        """Return the query for the keys that a cell of the chart stands for; None where it stands for none.
+        """Return the query for the keys that a cell of the chart stands for; None if it stands for no keys.
 
-        It is asked where a click does not change the state.
+        It is called when a click does not change the state.
         """
         return None
 
     def behind_row(self, _state: S, _row: int) -> Behind | None:
-        """Return the query for the keys of a row of the table; None where that follows from the table."""
+        """Return the query for the keys of a row of the table; None to derive it from the table."""
         return None
 
     def copies(self, _state: S) -> Sequence[Copy]:
@@ -249,7 +249,7 @@ class ReportStates(PanelStates):
         return next((one for one in tables if one.id == state.table_id), tables[0])
 
     def table(self, panel: Panel[S], report: Report, wanted: PanelTable, state: S) -> Table:
-        """Return a table of a panel, made if it was not, with its changes where there is an earlier report."""
+        """Return a table of a panel, cached, with its changes if there is an earlier report."""
         if report is not self.report:
             self.report, self.changes = report, None
             self.tables.clear()
@@ -268,7 +268,7 @@ class ReportStates(PanelStates):
         return self.tables[name]
 
     def forget(self, panel_id: str) -> None:
-        """Have the tables of a panel made anew."""
+        """Drop the cached tables of a panel, so that they are made anew."""
         for name in [name for name in self.tables if name.startswith(f"{panel_id} ")]:
             del self.tables[name]
 

@@ -172,7 +172,7 @@ class ReportPanel(PanelView):
 
     @property
     def order(self) -> str | None:
-        """The user's order of the table, such as `-keys` in reverse; None for the order in which it comes."""
+        """The user's order of the table, such as `-keys` in reverse; None for the order of the table as made."""
         state = self.table.rows.state
         return f"{'-' if state.is_reversed else ''}{state.sort or ''}" or None
 
@@ -240,7 +240,7 @@ class ReportPanel(PanelView):
         return self.report is not None and self.set_state(self.panel.zoomed_out(self.report, self.state))
 
     def action_change(self, command_id: str) -> None:
-        """Carry out one of the panel's own commands, where it applies."""
+        """Carry out one of the panel's own commands, if it applies."""
         if self.report is not None:
             for command, change in self.panel.commands:
                 if command.id == command_id:

@@ -110,7 +110,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         self.show_changes()
 
     def show_again(self) -> None:
-        """Show everything again, whatever has changed."""
+        """Show everything again, changed or not."""
         self._shown = None
         super().show_again()
 
@@ -235,7 +235,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
                 self.action_keys()
 
     def action_keys(self) -> None:
-        """Show the keys that the row under the cursor is about, by the query that stands for them."""
+        """Show the keys of the row under the cursor, as the result of a query."""
         found = self._behind
         if isinstance(found, str):
             self.notify(found, markup=False, timeout=6)
@@ -341,7 +341,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
             self.action_leave()
 
     def action_leave(self) -> None:
-        """Go back to the tree, where there is one."""
+        """Go back to the tree, if there is one."""
         status = self.source.status
         if status.is_live:
             if status.is_under_way:

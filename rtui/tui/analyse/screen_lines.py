@@ -306,7 +306,7 @@ def empty_table_lines(report: Report, table: PanelTable, rows: TableRows, width:
 
 
 def key_of(subject: Subject) -> bytes | None:
-    """Return the key that a row is about, None where it is about several keys or something else.
+    """Return the key that a row is about, None if it is about several keys or something else.
 
     `shop:config` in a table of namespaces is a key: no segment of it is a pattern, and no separator ends it.
     """

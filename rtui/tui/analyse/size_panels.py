@@ -189,7 +189,7 @@ def _missing_lines(report: Report, width: int) -> list[Line]:
 
 
 def _histogram_lines(report: Report, width: int) -> list[Line]:
-    """Return as many of the server's own histograms side by side as fit; nothing where none does.
+    """Return as many of the server's own histograms side by side as fit; empty if none fits.
 
     Each has its name, bars, and below them the lower bound of each bin, a power of two.
     """

@@ -81,7 +81,7 @@ class SlotMap:
 
     @property
     def slots_per_cell(self) -> int:
-        """How many slots a cell stands for."""
+        """Return the number of slots in a cell."""
         return SLOTS // (self.columns * self.rows)
 
     def place(self, slot: int) -> tuple[int, int]:
@@ -112,7 +112,7 @@ def fitting_map(width: int, height: int) -> SlotMap:
 
 
 def flagged(ranges: Sequence[tuple[int, int]] | None) -> bytes:
-    """Return a flag for each slot: 1 where it is in one of the ranges (first, last); all 1 for None."""
+    """Return a flag for each slot: 1 if it is in one of the ranges (first, last); all 1 for None."""
     if ranges is None:
         return bytes([1]) * SLOTS
     flags = bytearray(SLOTS)
@@ -127,7 +127,7 @@ def masked(loads: Sequence[int], flags: bytes) -> Sequence[int]:
 
 
 def shade_of(load: float, even: float, *, is_count: bool) -> Shade:
-    """Return the shade of a load where an even spread would be `even`; chance is known of counts of keys only."""
+    """Return the shade of a load next to the `even` one; for counts of keys, deviations by chance are not shaded."""
     if even <= 0:
         return MEAN
     if is_count and abs(load - even) <= CHANCE_DEVIATIONS * sqrt(even) + CHANCE_KEYS:
@@ -213,7 +213,7 @@ class SlotOwners:
 
     @property
     def count(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return len(self._cluster.nodes)
 
     def role(self, at: int) -> Role:
@@ -237,7 +237,7 @@ class SlotOwners:
         return (*(replace(one, role=Role.TEXT, meaning=meaning) for one, meaning in pairs), *wrong)
 
     def headline(self) -> tuple[Span, ...]:
-        """Return how many slots are being moved, and how many are served by nobody."""
+        """Return the number of slots that are being moved, and of slots that no node serves."""
         moving, unserved = len(self._moving), self._owners.count(None)
         spans = [Span(SafeText(f"{moving:,} moving"), Role.WARN)] if moving else []
         return (*spans, *([Span(SafeText(f"{unserved:,} served by nobody"), Role.BAD)] if unserved else []))

@@ -54,7 +54,7 @@ TAG_CELLS: Final = 24
 """Longer hash tags are cut in the middle."""
 
 MAX_TAGS: Final = 3
-"""How many hash tags of a cell are named."""
+"""The most hash tags listed for a cell."""
 
 MIN_CLUSTER_LINES: Final = 5
 """With fewer lines left the nodes are left out."""
@@ -84,7 +84,7 @@ class SlotsState(PanelState):
     by_bytes: bool = False
     """Whether the map shows bytes instead of keys."""
     nodes: int = CLUSTER_SIZES[1]
-    """How many primaries the simulated cluster has."""
+    """The number of primaries of the simulated cluster."""
     pinned: tuple[Subject, int] | None = None
     """A slot chosen in the map, and the table's subject then; it holds until the cursor of the table moves on."""
 
@@ -208,7 +208,7 @@ class Loads:
 
 
 def loads_of(report: Report, *, by_bytes: bool) -> Loads:
-    """Return bytes where they are wanted and known, else keys."""
+    """Return the loads in bytes if they are wanted and known, else in keys."""
     slots, coverage = report.summary.slots, report.head.coverage.kind
     if by_bytes and slots.memory_bytes is not None:
         is_complete = slots.unmeasured is None or coverage is CoverageKind.ESTIMATE
@@ -300,7 +300,7 @@ class SlotTexts:
         return lines
 
     def summary(self, width: int, lines_left: int) -> list[Line]:
-        """Return the evenness of the spread, and where there is room the load of each node."""
+        """Return the evenness of the spread, and with enough room the load of each node."""
         lines = paragraph(skew_text(self._report), width, Role.TEXT)
         if self.owners is not None:
             lines_of_nodes = self.owners.count + 1
