@@ -154,11 +154,11 @@ class FoundRows:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether no key is listed as it was found though the user has sorted."""
+        """Whether no key is listed as it was found although the user has sorted."""
         return self.sort is None or len(self._lines) >= len(self._kept)
 
     def follow(self) -> None:
-        """Take the keys found since the last call."""
+        """Add the keys found since the last call."""
         before, self._kept = self._kept, self.search.kept
         is_other = before is not self._kept and self.search.order is not None
         if is_other or len(self._lines) > len(self._kept):
@@ -208,7 +208,7 @@ MIN_QUERY_CELLS: Final = 20
 
 
 def query_line(rows: FoundRows, now_s: float, width: int) -> Line:
-    """Return the query and how many keys it has found, which of them are listed, and how old that is."""
+    """Return the query with the number of keys found, the listed range, and its age."""
     search = rows.search
     figures = (*_count_line(rows), *_age_spans(search.as_of_s, now_s))
     text = str(search.query) or "all keys"

@@ -279,7 +279,7 @@ class FoundBody(OpenRows, can_focus=True):
         self.table_layout = layout_table(self.table, width, sort and SORTS[sort].column.id, widths)
 
     def measure_again(self) -> None:
-        """Have the widths of columns measured again: no narrower than now, and wide enough for other first rows."""
+        """Measure the widths of columns again: no narrower than now, and wide enough for other first rows."""
         self._measured = 0
 
     def follow(self) -> None:
@@ -322,7 +322,7 @@ class FoundView(Vertical):
         return self.body.rows
 
     def show(self, rows: FoundRows) -> None:
-        """Show the rows of another search, or of this one with other columns, where they were left."""
+        """Show the rows of another search, or of this one with other columns, at the position where they were left."""
         self.body.use(rows)
         self.body.follow()
         self.fit()

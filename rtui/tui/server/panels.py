@@ -85,17 +85,17 @@ def _resampled(history: Sequence[float | None], cells: int) -> list[float | None
 
 
 def _bars(values: Sequence[float | None], low: float, high: float, height: int) -> list[SafeText]:
-    """Return vertical bars from `low` at the foot to `high` at the top; nothing for an unknown value."""
+    """Return vertical bars from `low` at the foot to `high` at the top; blank for an unknown value."""
     span = high - low or 1.0
     least = span / 1000
     return standing([0.0 if value is None else max(least, value - low) for value in values], height, most=span)
 
 
 def plot_lines(figure: Figure, size: Size, span_s: float | None, *, is_over: bool = False) -> list[Line]:
-    """Return a plot of the session with its scale and its times; nothing where there is no room or nothing to plot.
+    """Return a plot of the session with its scale and its times; empty without room or known values.
 
-    `span_s` is how long ago the first sample
-    was taken, in seconds; `is_over` is whether the last one was taken long ago, too, and it is how long before that.
+    `span_s` is the age of the first sample, in seconds; `is_over` is whether the last one was taken long ago, too: then
+    it is the time between both.
     """
     known = plotted(figure.history)
     if not known or size.height < LEAST_PLOT_LINES:
@@ -243,7 +243,7 @@ class Content:
     tables: tuple[Table, ...] = ()
     notes: tuple[SafeText, ...] = ()
     compared: Mapping[tuple[str, str], ComparedLine] | None = None
-    """The figures then and now, by panel of the health and figure; None where there are no earlier samples."""
+    """The figures then and now, by panel of the health and figure; None if there are no earlier samples."""
 
 
 def content_of(
@@ -296,7 +296,7 @@ def _rights(denied: Sequence[Source]) -> tuple[SafeText, ...]:
 
 
 def _overview(known: Sequence[Panel]) -> tuple[tuple[ServerPanel, Figure], ...]:
-    """Return the bad figures, then those to watch, then the first figures of each panel."""
+    """Return the bad figures, then the figures to watch, then the first figures of each panel."""
     figures = [(_HOMES[one.id], figure) for one in known if one.id in _HOMES for figure in one.lines]
     wrong = [entry for state in (State.BAD, State.WATCH) for entry in figures if entry[1].state is state]
     first = [
@@ -330,7 +330,7 @@ _PANEL_COLUMN: Final = Column("panel", "panel", Unit.TEXT, 12, "where all of its
 def figures_table(content: Content, *, is_overview: bool = False) -> Table:
     """Return the figures of a tab as a table; its subjects are `panel/figure`.
 
-    That of the overview names their tabs, and says in its title how many are wrong.
+    The overview's figures name their tabs, and its title has the number of bad ones.
     """
     rows: list[Row] = []
     for panel, figure in content.figures:

@@ -1,4 +1,4 @@
-"""The Server screen: how the server is that holds the keys, in panels that are kept fresh while they are looked at."""
+"""The Server screen: the health of the browsed server, in panels that are refreshed while they are shown."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class HealthPanel(PanelView):
         return [line for note in notes for line in prose(note, width, Role.MUTED)][:MOST_NOTE_LINES]
 
     def _show_detail(self) -> None:
-        """Show all about the figure under the cursor, where there is room for it."""
+        """Show all about the figure under the cursor, if there is room for it."""
         figure, span_s = self.figure, self._span_s
         above = LEAST_TABLE_LINES + 1 + (len(self._note_lines(self.size.width)) if self._notes.display else 0)
         height = min(MOST_DETAIL_LINES, self.size.height - above) if figure is not None else 0
@@ -370,7 +370,7 @@ class ServerScreen(PanelScreen[bytes | None]):
         self.show_place(place)
 
     def action_whole_row(self) -> None:
-        """Show everything that is known of the row under the cursor."""
+        """Show all details of the row under the cursor."""
         texts, table, figure = self.view.table.body.texts, self.view.table.rows.table, self.view.figure
         if figure is not None:
             self.app.push_screen(TextCard("Figure", "row", lambda width: tabs.whole_figure_lines(figure, width)))
@@ -380,7 +380,7 @@ class ServerScreen(PanelScreen[bytes | None]):
 
     @property
     def help_subject(self) -> HelpSubject | None:
-        """The rule of the figure under the cursor, where it has one."""
+        """The rule of the figure under the cursor, None if it has none."""
         figure = self.view.figure
         return None if figure is None or not figure.rule else HelpSubject(RULES_PAGE, figure.rule)
 
