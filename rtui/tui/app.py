@@ -53,10 +53,10 @@ QUICK_S: Final = 0.05
 """A connection that takes no longer than this, in seconds, is there before the first paint, which is then the tree."""
 
 CONNECT_POLL_S: Final = 0.2
-"""How often the state of a connection that is being made is shown."""
+"""Interval in seconds at which the state of a pending connection is shown."""
 
 LEFT_POLL_S: Final = 1.0
-"""How often analyses that were left are checked for their end."""
+"""Interval in seconds at which analyses of left sessions are checked for their end."""
 
 SWITCH_S: Final = 0.0005
 """The interpreter's switch interval: how long the thread that reads the terminal waits while the loop is busy."""
@@ -112,7 +112,7 @@ class RtuiApp(TerminalApp):
 
     @property
     def server_of_report(self) -> ServerReport | None:
-        """The server of the report that is shown; None where no file is."""
+        """The server of the shown report; None unless a report file is shown."""
         return None
 
     # connecting and leaving
@@ -147,7 +147,7 @@ class RtuiApp(TerminalApp):
         self.call_after_refresh(self.begin)
 
     async def begin(self) -> None:
-        """Connect in a worker, unless that is done; choose a server before, where none was named."""
+        """Connect in a worker, unless connected already; first let the user choose a server if none was named."""
         if self.options.chooses_server:
             self.options = replace(self.options, chooses_server=False)
             self.action_servers()
@@ -156,7 +156,7 @@ class RtuiApp(TerminalApp):
             self.run_worker(work, group="connect", exclusive=True, exit_on_error=False, description="connect")
 
     def before_message(self, message: Message) -> None:
-        """Have scans yield the event loop to input."""
+        """Make scans yield the event loop to input."""
         if self._session is not None and isinstance(message, INPUT_EVENTS):
             self._session.yield_to_input()
             for left in self._left.kept:
@@ -358,9 +358,10 @@ class RtuiApp(TerminalApp):
         self.run_worker(work, group="connect", exclusive=True, description="connect")
 
     async def browse_other(self, target: Target, pauses: bool | None = None) -> None:
-        """Leave the server that is browsed, saving where its scan stands, and connect to another one.
+        """Leave the browsed server, saving the position of its scan, and connect to another one.
 
-        Unless `pauses` is None the session is kept to be come back to; it says whether its analysis waits until then.
+        Unless `pauses` is None the session is kept to be come back to; `pauses` is whether its analysis waits until
+        then.
         """
         if self.recorder is not None and replace(target, db=0) != replace(self.options.target, db=0):
             self.recorder.end("server")
@@ -396,7 +397,7 @@ class RtuiApp(TerminalApp):
             self._left_timer.pause()
 
     async def _registry_of(self, target: Target) -> Registry | None:
-        """Read the registry of a server that was chosen; where it can't be used, say why and go on without."""
+        """Read the registry of a chosen server; if it is invalid, tell why and go on without."""
         try:
             return await asyncio.to_thread(self.options.registry_choice.load, target)
         except RtuiError as error:

@@ -57,7 +57,7 @@ CONNECT_COMMANDS: Final = (
 
 
 TICK_S: Final = 1.0
-"""How often the time that connecting has taken is shown."""
+"""Interval in seconds at which the time taken by connecting is shown."""
 
 SLOW_S: Final = 2.0
 """The time is shown from then on."""
@@ -221,7 +221,7 @@ MOST_NAME_CELLS: Final = 32
 
 
 THIS_MACHINE: Final = Target()
-"""The server that is offered where none is known: the usual port of this machine."""
+"""The server offered if none is known: the usual port of this machine."""
 
 
 class KnownServer(NamedTuple):
@@ -318,7 +318,7 @@ class DatabasesScreen(AnswerScreen[int | None]):
     """Returns the number of the database that was chosen, None when none was."""
 
     def __init__(self, current: int, sizes: Mapping[int, int] | None) -> None:
-        """`sizes` are the keys of databases that hold any; None where the server does not say."""
+        """`sizes` are the numbers of keys by database, for those that hold any; None if the server does not tell."""
         numbers = sorted({0, current, *(sizes or ())})
         answers = [
             (number, SafeText(f"db{number:<4} {_keys_of(sizes, number)}{' · here' if number == current else ''}"))

@@ -151,7 +151,7 @@ NOTE_CELLS: Final = 12
 
 
 SHOW_S: Final = 0.15
-"""How often the names found so far are shown while others are searched."""
+"""Interval in seconds at which the names found so far are shown during a search."""
 
 _OVER: Final = object()
 
@@ -208,7 +208,7 @@ class EntryList(RowsView):
 
 
 def entry_line(entry: Destination, width: int) -> Line:
-    """Return the line of an entry: its kind, its name, and its note where there is room."""
+    """Return the line of an entry: its kind, its name, and its note if that fits."""
     kind = (gap(1), Span(left(entry.kind.value, KIND_CELLS), Role.MUTED), gap(2))
     room = max(0, width - KIND_CELLS - 4)
     shorten = cut_middle if entry.kind in (GotoKind.KEY, GotoKind.NAMESPACE) else cut
@@ -228,7 +228,7 @@ class Loaded:
         go: Callable[[bytes, bool], object],
         look_up: Callable[[bytes], object],
     ) -> None:
-        """`go` goes to a loaded key, or to a namespace if its second argument says so; `look_up` asks the server."""
+        """`go` goes to a loaded key, or to a namespace if its second argument is true; `look_up` asks the server."""
         self.store = store
         self._go = go
         self._look_up = look_up
@@ -334,7 +334,7 @@ class GotoScreen(ModalScreen[Destination | None], FocusScreen[Destination | None
         self._search = self.run_worker(work, exit_on_error=False, description="search")
 
     async def _search_names(self, loaded: Loaded, name: bytes, kinds: frozenset[GotoKind], found: list[Ranked]) -> None:
-        """Show the names that match as they are found, among the other entries."""
+        """Show matching names as they are found, among the other entries."""
         search = NameSearch(loaded.store, name)
         work, now_s = search.work(), asyncio.get_running_loop().time
         shown_s = now_s()

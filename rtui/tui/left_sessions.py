@@ -69,7 +69,7 @@ class LeftSessions:
 
     def __init__(self) -> None:
         self.kept: tuple[LeftSession, ...] = ()
-        """Replaced as a whole: the thread that reads the terminal looks at it, too."""
+        """Replaced as a whole: the thread that reads the terminal reads it, too."""
 
     @property
     def has_room(self) -> bool:
@@ -84,9 +84,9 @@ class LeftSessions:
         self.kept = (*self.kept, left)
 
     def take(self, target: Target) -> LeftSession | None:
-        """Return the session of a server and database, which goes on; None where none is kept.
+        """Return the session of a server and database, which goes on; None if no such session is kept.
 
-        Others of the same server wait from now on.
+        Other sessions of the same server wait from now on.
         """
         found = next((one for one in self.kept if place_of(one.session.target) == place_of(target)), None)
         self.kept = tuple(one for one in self.kept if one is not found)
@@ -98,7 +98,7 @@ class LeftSessions:
         return found
 
     def ended(self) -> list[LeftSession]:
-        """Return those whose analysis has ended since the last call."""
+        """Return the sessions whose analysis has ended since the last call."""
         found = [one for one in self.kept if not one.is_over and not one.session.analysis.status.is_under_way]
         for one in found:
             one.is_over = True
@@ -145,7 +145,7 @@ class LeaveScreen(AnswerScreen[Answer]):
     """Asks whether an analysis goes on, is paused or ends when another server or database is chosen; Escape stays."""
 
     def __init__(self, status: AnalysisStatus, before: Target, after: Target, *, can_wait: bool) -> None:
-        """`can_wait` says whether the session may be kept, to be come back to."""
+        """`can_wait` is whether the session may be kept, to be come back to."""
         answers = [*_answers(status, before, after, can_wait=can_wait)]
         title = literal("An analysis is under way")
         super().__init__(title, "enter chooses · esc stays", answers, about=status.so_far)

@@ -31,7 +31,7 @@ SLICE_ENTRIES: Final = 1000
 """Entries that are searched in one slice."""
 
 MOST_UNDECIDED: Final = 500
-"""Latest entries that are looked at again while they may change."""
+"""Latest entries that are checked again while they may change."""
 
 
 TOGETHER_S: Final = 0.1
@@ -82,7 +82,7 @@ class LogRows:
         self._undecided: list[list[LogEntry]] = []
         """The first may go on with the last row that is decided, which then is not shown itself."""
         self._overlap = 0
-        """1 where it does."""
+        """1 if the first undecided row continues the last decided one, else 0."""
         self._seen = 0
         """The number of the last entry that is decided."""
 
@@ -98,15 +98,15 @@ class LogRows:
 
     @property
     def entries(self) -> int:
-        """How many entries are kept."""
+        """The number of entries that the filter keeps."""
         return sum(map(len, self))
 
     def line_of(self, wanted: LogEntry) -> int | None:
-        """Return the line that an entry is in, None where it is not kept."""
+        """Return the line that an entry is in, None if it is not kept."""
         return next((line for line, row in enumerate(self) if wanted in row), None)
 
     def load(self) -> Slices[None]:
-        """Take all entries of the log, in slices of a few milliseconds."""
+        """Load all entries of the log, in slices of a few milliseconds."""
         log = self._log
         for at, entry in enumerate(tuple(log.entries), 1):
             if not self._may_decide(entry):
@@ -343,7 +343,7 @@ OUTCOMES: Final = {
 
 
 def whole_lines(row: Row, width: int) -> list[Line]:
-    """Return all that is known of a row: of its entry, or of several together and of each of them."""
+    """Return all details of a row: of its entry, or of several together and of each of them."""
     entry = in_sum(row)
     at = datetime.fromtimestamp(entry.at_s, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
     outcome = OUTCOMES[entry.outcome]
@@ -376,7 +376,7 @@ def _each_lines(row: Row, width: int) -> list[Line]:
 
 
 def _sent_lines(entry: LogEntry, width: int) -> list[Line]:
-    """Return the commands of an entry, with their arguments where they are kept."""
+    """Return the commands of an entry, with their arguments if they are kept."""
     if entry.is_secret:
         why = literal("Its arguments are secret, such as a password, so they are not kept.")
         return [

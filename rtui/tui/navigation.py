@@ -1,6 +1,6 @@
 """How the user goes from screen to screen: by commands, by name, from a query to keys and on to the tree, and back.
 
-Also the sums over all screens: their commands, for help, keys and settings, and their style sheets.
+Also lists over all screens: their commands, for help, keys and settings, and their style sheets.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ class Navigation:
             self._app.run_worker(work, group="close", exit_on_error=False, description="search")
 
     async def found(self) -> None:
-        """Show the latest list of found keys again, as it was left, over the analysis where it came from that."""
+        """Show the latest list of found keys again, as it was left, over the analysis if it came from there."""
         if self._found is None or self.session is None or isinstance(self._app.screen, FindScreen):
             return
         if self._is_found_over_analysis and not isinstance(self._app.screen, AnalyseScreen):

@@ -100,7 +100,7 @@ NEVER_LATE: Final = Way(timeouts=Timeouts(direct_s=1e7, reply_s=1e7))
 """A replay may be paused: no reply is late."""
 
 LINE_S: Final = 0.1
-"""How often the line of the replay is written."""
+"""Interval in seconds at which the line of the replay is written."""
 
 SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
@@ -119,7 +119,7 @@ class ReplayApp(RtuiApp):
         palette: Palette = Palette.TRUE,
         feeds_itself: bool = True,
     ) -> None:
-        """`feeds_itself`: the recorded input comes by the clock; otherwise somebody else calls `feed`."""
+        """`feeds_itself`: the recorded input comes by the clock; otherwise the caller feeds it with `feed`."""
         header = recording.header
         settings = SettingsFile()
         try:
@@ -130,7 +130,7 @@ class ReplayApp(RtuiApp):
         self._label = display_text(f"replay of {header.server}")
         self.recording, self.clock, self.player = recording, clock, player
         self.fed = 0
-        """How many inputs have been fed."""
+        """The number of inputs fed."""
         self.frame_size = Size(*recording.size)
         """Of the interface, as recorded; a smaller terminal shows a smaller one."""
         self.terminal: ReplayTerminal | None = None
@@ -188,7 +188,7 @@ class ReplayApp(RtuiApp):
             self.post_message(mouse_event(line))
 
     def _resize_frame(self) -> None:
-        """Take the recorded size, as far as the terminal has it."""
+        """Set the recorded size, as far as the terminal has it."""
         size = self.frame_size
         if self.terminal is not None:
             size = Size(*self.terminal.interface_size(size.width, size.height))
@@ -240,7 +240,7 @@ class ReplayApp(RtuiApp):
         """Do nothing: a recorded key doesn't suspend whoever watches."""
 
     def action_servers(self) -> None:
-        """Say that there is no other server."""
+        """Notify that there is no other server."""
         self.notify("A replay has only the server that was recorded.", markup=False, timeout=3)
 
     async def browse_other(self, target: Target, pauses: bool | None = None) -> None:
@@ -248,7 +248,7 @@ class ReplayApp(RtuiApp):
         self.action_servers()
 
     def suspend(self) -> NoReturn:
-        """Leave the terminal to nobody."""
+        """Raise SuspendNotSupported: a replay runs no other program."""
         raise SuspendNotSupported("a replay runs no other program")
 
     def copy_to_clipboard(self, text: str) -> None:
@@ -270,7 +270,7 @@ class ReplayTerminal(NamedTuple):
         return max(1, min(width, columns)), max(1, min(height, rows - 1))
 
     def write_below(self, line: str) -> None:
-        """Write a line, which is safe, on the last row; the frames above it know nothing of it."""
+        """Write a safe line on the last row, which is outside the frames."""
         self.write(f"\x1b7\x1b[{self.size()[1]};1H\x1b[0;7m{line}\x1b[0m\x1b8")
         self.flush()
 
@@ -361,7 +361,7 @@ MORE_LOOKS: Final = 100
 """The same while work is under way: a scan rests between its pages the longer, the slower the machine is."""
 
 PATIENCE_S: Final = 30.0
-"""How long it may take until nothing changes any more."""
+"""The longest wait in seconds until the screen no longer changes."""
 
 
 def run_replay(recording: Recording, *, speed: float = 1.0, is_paused: bool = False) -> int:

@@ -69,7 +69,7 @@ ENOUGH: Final = 100
 """Collections of the middle generation before a full one, which may take a tenth of a second."""
 
 IDLE_S: Final = 5.0
-"""Seconds without a key after which nobody waits for an answer."""
+"""Seconds without a key after which a full collection disturbs nobody."""
 
 THRESHOLDS: Final = (15_000, OLDER, 5_000)
 """The thresholds at which the interpreter collects each generation by itself.
