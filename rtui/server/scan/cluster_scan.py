@@ -1,17 +1,17 @@
-"""Scans the nodes of a cluster until every slot is covered, whatever moves, dies and comes meanwhile.
+"""Scans the nodes of a cluster until every slot is covered, while slots move and nodes join or fail.
 
-Each node has a task, which lets `NodeScan` make one pass after another. Between two passes it waits until there is
-something to do: slots of its own that have stopped moving, slots that nobody who answers serves and that may be its own
-by now, or questions about keys that another node did not have any more. `_watch` looks after all of them: which nodes
-answer, which have come, where such keys are, whether there is still progress.
+Each node has a task, in which `NodeScan` makes one pass after another. Between two passes the task waits for work:
+slots of its own that have stopped moving, slots that no reachable node serves and that may be its own by now, or
+questions about keys that another node no longer had. `_watch` looks after all tasks: which nodes answer, which have
+joined, where such keys are, whether there is still progress.
 
-Where a node is asked about a key it may say MOVED or ASK, or that there is no such key, which need not mean that the
-key is gone: a node that was promoted in the middle of a move does not know of it, and a replica never tells. So:
+A node that is asked about a key may reply MOVED or ASK, or that there is no such key, which need not mean that the key
+is gone: a node that was promoted in the middle of a move does not know of it, and a replica never tells. So:
 
-1. Its primary is asked about what a replica did not have (`_ask_primary`).
-2. What a primary did not have waits for the next views of the nodes (`settle`). A key is gone where that primary still
-   serves its slot, which no other node takes in.
-3. All others are asked about on the node that serves their slot, once it is not being moved any more (`place`).
+1. The primary is asked about keys that its replica did not have (`_ask_primary`).
+2. Keys that a primary did not have wait for the next views of the nodes (`settle`). A key is gone if that primary still
+   serves its slot, and no other node is importing it.
+3. All other keys are asked about on the node that serves their slot, once it is no longer being moved (`place`).
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import failure_of
 
 ASKED_AT_ONCE: Final = 100
-"""A primary is asked about so many keys in one write that its replica did not have."""
+"""Keys that a replica did not have, asked about in one write to its primary."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Unsettled:
-    """Keys that a node, asked about them, did not have, or said to be on another one."""
+    """Keys that a node did not have, or redirected with MOVED or ASK, when it was asked about them."""
 
     views: int
-    """How many views were told before."""
+    """How many views had been received when the keys were found."""
     keys: Sequence[bytes]
 
 
 class AbsentKeys:
-    """Such keys of one run over all nodes."""
+    """The absent keys of one run over all nodes."""
 
     def __init__(self, ledger: SlotLedger, nodes: Sequence[NodeScan]) -> None:
-        """More nodes may come."""
+        """`nodes` may grow during the run."""
         self._ledger, self._nodes = ledger, nodes
         self._elsewhere: list[bytes] = []
-        """They are to be asked about on another node."""
+        """Keys to ask about on another node."""
         self._unsettled: dict[NodeScan, list[_Unsettled]] = {}
         """By node, in the order in which they were found; no list is empty."""
         self._of_replicas: dict[NodeScan, list[bytes]] = {}
@@ -66,17 +66,17 @@ class AbsentKeys:
 
     @property
     def slots(self) -> set[int]:
-        """The slots of those that are on other nodes."""
+        """The slots of the keys to ask about on other nodes."""
         return set(map(key_slot, self._elsewhere))
 
     def listen(self, node: NodeScan) -> None:
-        """Learn from now on what a node does not have."""
+        """Collect the keys that this node turns out not to have, from now on."""
         if node.node.queries is not None:
             is_primary = node.node.primary is None
             node.node.queries.on_absent = partial(self._add if is_primary else self._add_of_replica, node)
 
     def leave(self, keys: Iterable[bytes]) -> None:
-        """Have keys asked about on other nodes, since theirs does not answer."""
+        """Ask about these keys on other nodes, since their own does not answer."""
         self._elsewhere += keys
 
     def _add(self, node: NodeScan, keys: Sequence[bytes]) -> None:
@@ -101,7 +101,7 @@ class AbsentKeys:
         self._of_replicas.pop(node, None)
 
     def settle(self, *, is_over: bool = False) -> None:
-        """Count keys that are gone, once the views tell of them, or by the last views where the run `is_over`."""
+        """Count keys as gone once the views confirm it, or by the last views if the run `is_over`."""
         ledger, told_by_all, unsettled = self._ledger, self._ledger.told_by_all, self._unsettled
         self._unsettled = {}
         for node, found in unsettled.items():
@@ -117,13 +117,13 @@ class AbsentKeys:
                     node.node.queries.count_gone(sum(served))
 
     def wait_for(self, node: NodeScan, *, is_all_at_once: bool) -> bool:
-        """Whether keys wait for another view of this node, of which all are scanned at once or not."""
+        """Whether keys wait for another view of this node; `is_all_at_once`: all nodes are scanned at the same time."""
         found = [*self._unsettled.values()] if is_all_at_once else [self._unsettled.get(node)]
         last = [each[-1].views for each in found if each]
         return bool(last) and not self._ledger.has_told(node.node.id or "", max(last))
 
     def place(self) -> None:
-        """Have keys asked about on the nodes that serve them now."""
+        """Queue the keys to ask about on the nodes that serve their slots now."""
         if not self._elsewhere:
             return
         by_id = {node.node.id: node for node in self._nodes}
@@ -141,13 +141,13 @@ class AbsentKeys:
                 node.node.queries.add_page(page)
 
     async def end(self) -> None:
-        """Ask nothing more."""
+        """Cancel the questions to primaries."""
         for task in self._asking.values():
             task.cancel()
         await asyncio.gather(*self._asking.values(), return_exceptions=True)
 
     def conclude(self, *, is_stopped: bool) -> None:
-        """Say of as many as can be said what has become of them; what a stopped run has not asked is left out."""
+        """Settle as many keys as the last views allow; a stopped run leaves out keys that it has not asked about."""
         for node in self._nodes:
             if not is_stopped:
                 self._elsewhere += node.pipeline.take_waiting() + self._of_replicas.pop(node, [])
@@ -158,13 +158,13 @@ WATCH_EVERY_S: Final = 0.1
 """How often it is looked whether a node has something to do."""
 
 SETTLE_S: Final = 30.0
-"""Where nothing more was covered for so long, the scan ends without the slots that are left; or after --timeout."""
+"""Seconds without a newly covered slot after which the scan ends with slots uncovered; --timeout, if it is shorter."""
 
 GIVEN_UP_S: Final = 5.0
-"""The same where the cluster itself has given up every node that could serve them, or all of them were visited."""
+"""The same if the cluster has given up every node that could serve these slots, or all of them were visited."""
 
 COUNTED_AT_ONCE: Final = 1_000
-"""So many slots that a node is taking in are asked for their number of keys, at most."""
+"""Importing slots that a node is asked about in one write, for their number of keys, at most."""
 
 NOBODY: Final = SafeText("no node that answers serves them")
 STILL_MOVING: Final = SafeText("they were still being moved")
@@ -194,23 +194,24 @@ class ClusterScan:
         nodes: list[NodeScan],
         new_scan: Callable[[ScanNode], NodeScan],
     ) -> None:
-        """Scan these nodes, and append those that come to the list, made by `new_scan`."""
+        """Scan these nodes. Nodes that join later are made by `new_scan` and appended to `nodes`."""
         self.slots = slots
         self.is_unsure = False
-        """Whether it ended since keys were forgotten that may come again: all of it should begin anew."""
+        """Whether it ended because keys may be delivered twice after fingerprints were forgotten: start the whole scan
+        anew."""
         self._cluster, self._control = cluster, control
         self._nodes, self._new_scan = nodes, new_scan
         self._absent = AbsentKeys(slots.ledger, nodes)
         self._loop = asyncio.get_running_loop()
         self._settle_s = min([SETTLE_S, *(one.node.connection.target.way.timeouts.lost_s for one in nodes)])
         self._wanted: dict[NodeScan, asyncio.Event] = {}
-        """The nodes that wait for something to do."""
+        """The nodes that wait for work, each with the event that wakes it."""
         self._all_wait = asyncio.Event()
-        """Set as soon as all nodes do."""
+        """Set as soon as all reachable nodes wait."""
         self._sought: frozenset[int] = frozenset()
-        """Slots of which it is to be found out who serves them."""
+        """Slots whose owner is to be looked up."""
         self._owners: Mapping[int, str] = {}
-        """By slot the id of the node that serves it, as the cluster said last."""
+        """Slot to id of the node that serves it, by the last reply of the cluster."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._looking: asyncio.Task[None] | None = None
         self._looked_at = float("-inf")
@@ -327,14 +328,14 @@ class ClusterScan:
                 return
 
     async def _end_passes(self) -> None:
-        """Let the nodes of a scan that is stopped process what is under way."""
+        """Let the nodes of a stopped scan process the requests under way."""
         for waiting in self._wanted.values():
             waiting.set()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=self._settle_s)
 
     def _is_given_up(self) -> bool:
-        """Whether nobody is there for what is left: all was visited, but slots of primaries that are given up."""
+        """Whether every slot and key that is left belongs to primaries that the cluster has given up."""
         ledger = self.slots.ledger
         left = {ledger.owners[slot] for slot in ledger.unvisited}
         left |= {node.node.id for node in self._nodes if node.pipeline.waiting}
@@ -347,9 +348,9 @@ class ClusterScan:
                 self._absent.leave(node.pipeline.take_waiting())
 
     def _find_sought(self) -> frozenset[int]:
-        """Return the slots of which it is to be found out who serves them: those not covered, those of listed keys.
+        """Return the slots whose owner is to be looked up: uncovered slots, and slots of absent keys.
 
-        Those of a node that answers and has not had its turn yet are taken to be its own still.
+        Slots of a reachable node that has not had its turn yet are taken to be its own still.
         """
         sought = self.slots.ledger.sought
         if sought:
@@ -360,9 +361,9 @@ class ClusterScan:
         return sought | self._absent.slots
 
     def _wake(self, now: float) -> None:
-        """Let nodes go on that have something to do: those that serve what is sought, all where there are few.
+        """Wake nodes that have work: the owners of sought slots, or all nodes if there are few.
 
-        One whose view is all that the others wait for tells it at once.
+        A node whose view is all that the others wait for reports it at once.
         """
         is_idle, is_all_at_once = self._all_are_waiting(), len(self._nodes) <= NODES_AT_ONCE
         serving = {self._owners.get(slot) for slot in self._sought}
@@ -406,7 +407,7 @@ class ClusterScan:
                 self.slots.ledger.note_empty(node.node.id or "", empty)
 
     def _look_for_nodes(self, now: float) -> None:
-        """Ask the cluster who serves what is sought, and who has come."""
+        """Ask the cluster for the owners of the sought slots, and for new nodes."""
         is_due = now - self._looked_at >= VIEW_EVERY_S and (self._looking is None or self._looking.done())
         if is_due and self._sought and not self._control.is_held:
             self._looked_at = now
@@ -434,13 +435,13 @@ class ClusterScan:
 
 
 def repeats_note(most: int) -> SafeText:
-    """Say that so many keys at most were delivered twice."""
+    """Return the note that up to `most` keys were delivered twice."""
     keys = "1 key" if most == 1 else f"{most:,} keys"
     return SafeText(f"Up to {keys} may have been counted twice, since slots moved after too many keys to remember.")
 
 
 def reason_of(uncovered: Sequence[UncoveredSlots], named: int) -> SafeText:
-    """Say which slots are not covered, and why, of so many nodes at most."""
+    """Return a sentence on each of the first `named` nodes with uncovered slots: which slots, and why."""
     texts = []
     for one in uncovered[:named]:
         ranges = ", ".join(f"{first}" if first == last else f"{first}–{last}" for first, last in one.slots[:named])

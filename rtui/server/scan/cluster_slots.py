@@ -1,12 +1,12 @@
-"""The slots of a cluster and what was delivered of them: the ledger, and the filters of its nodes, kept in step.
+"""The slots of a cluster and the keys delivered from them: the ledger and the filters of its nodes, kept in step.
 
-Each node's scan begins its passes with `begin_pass`, tells its views to `observe`, and delivers what its filter
-accepts. A slot that leaves a node takes its fingerprints along: into `_left` until another node serves it.
+Each node's scan begins its passes with `begin_pass`, reports its views to `observe`, and delivers the keys that its
+filter accepts. A slot that leaves a node takes its fingerprints along: into `_left` until another node serves it.
 
-A node's filter drops or delivers keys by their slot. Of slots that are not covered (`slot_ledger`) it keeps what was
-delivered: 8 bytes a key, its slot and 50 bits of Python's hash of the name, which is seeded for each process. Of slots
-that are visited a second time, by whatever node, keys with a known fingerprint are dropped. With 1,000 keys a slot, two
-names of a slot have the same fingerprint once in 10^12 slots.
+A node's filter drops or delivers keys by their slot. For slots that are not covered (`slot_ledger`) it keeps a
+fingerprint of each delivered key: 8 bytes, with the slot and 50 bits of Python's hash of the name, which is seeded for
+each process. When slots are visited a second time, by whatever node, keys with a known fingerprint are dropped. With
+1,000 keys a slot, two names of a slot have the same fingerprint once in 10^12 slots.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HASH_BITS: Final = 50
 _HASH_MASK: Final = (1 << HASH_BITS) - 1
 
 MOST_BYTES: Final = 64 << 20
-"""Fingerprints of the nodes that are scanned at once have so many bytes at most, shared out evenly among them."""
+"""Most bytes of fingerprints, shared out evenly among the nodes that are scanned at once."""
 
 
 def fingerprint(key: bytes) -> int:
@@ -46,7 +46,7 @@ class ClusterSlots:
     """All slots of a cluster during one scan; pure, see the module."""
 
     def __init__(self, most: int, only: frozenset[int] | None = None) -> None:
-        """Remember so many keys of each node at most; cover these slots only, None for all."""
+        """Remember up to `most` keys of each node; cover the slots of `only`, or all if None."""
         self.ledger = SlotLedger(only)
         self.is_partial = only is not None
         """Whether only some slots are wanted."""
@@ -76,11 +76,11 @@ class ClusterSlots:
         return self._filters[node_id]
 
     def begin_anew(self, node_id: str, *, is_by_slot: bool) -> None:
-        """Have a node visit again what it has not covered, since its cursors are void."""
+        """Visit again the slots that this node has not covered, since its cursors are void."""
         self.ledger.add_node(node_id, is_by_slot=is_by_slot)
 
     def begin_pass(self, node_id: str, view: SlotView) -> frozenset[int]:
-        """Learn a node's view right before its next pass; return the slots to visit, none if there are none for now."""
+        """Learn a node's view right before its next pass; return the slots to visit, empty if none is due."""
         before = frozenset(self._listed)
         self.observe(node_id, view)
         wanted = self.ledger.wanted(node_id)
@@ -110,16 +110,16 @@ class ClusterSlots:
         self._forget(self.ledger.cover_without_lost())
 
     def _forget(self, covered: Mapping[str, frozenset[int]]) -> None:
-        """Forget what was delivered of slots that are covered, by the node that has visited them."""
+        """Forget the fingerprints of covered slots, by the node that has visited them."""
         for node_id, slots in covered.items():
             self._filters[node_id].forget(slots)
             self._listed -= slots
 
     def _take_over(self, own: SlotFilter, came: Mapping[int, str | None], *, is_by_slot: bool) -> None:
-        """Have a node deliver slots that it did not have, without what others have delivered of them.
+        """Deliver slots that have moved to a node, without the keys that other nodes have delivered from them.
 
-        Where each slot has a table of its own, what comes twice as that shrinks is dropped, too: the scan sees only
-        whether one table for all slots has shrunk.
+        With a table for each slot, keys that are listed twice as it shrinks are dropped, too: the scan can only notice
+        the shrinking of a single table for all slots.
         """
         fresh = came.keys() - self._listed
         own.set_slots(fresh, ACCEPT_NEW if is_by_slot else ACCEPT)
@@ -134,7 +134,7 @@ class ClusterSlots:
         self._left = [left for left in self._left if left[0]]
 
     def _release(self, node_id: str, slots: Collection[int]) -> array[int]:
-        """Have a node deliver nothing more of these slots; return the fingerprints of what it has delivered."""
+        """Stop delivering these slots of a node; return the fingerprints of the keys it has delivered from them."""
         released = self._filters[node_id]
         released.set_slots(slots, DROP)
         self.unsure += released.unknown(slots)

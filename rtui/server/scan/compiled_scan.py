@@ -1,9 +1,9 @@
-"""One node's part of a scan by the compiled engine: a thread sends, receives and counts, and Python looks in between.
+"""One node's part of a scan by the compiled engine: a thread sends, receives and counts; Python checks in between.
 
-The engine has the connection to itself, in a thread without the GIL, for a slice of time after the other, the first
-ones short. After each slice the pace is set anew from the round trips seen, what was found is handed on, and whatever
-the engine does not do by itself is seen to: probes, questions that Python asks itself, a pause, another's commands on
-the lane, replies that are no plain answers. For that the lane is taken back once all replies have come.
+The engine has the connection to itself, in a thread without the GIL, for one slice of time after another, the first
+ones short. After each slice the pace is set anew from the measured round trips, results are handed on, and Python does
+the work that the engine leaves to it: probes, Python's own queries, pauses, other commands on the lane, unexpected
+replies. For these the lane is taken back once all replies have arrived.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply, ServerError
 
 FIRST_SLICE_US: Final = 2_000
-"""The first slice of a loan: the engine begins with guesses of what is found and what it costs."""
+"""The first slice of a loan: the engine starts with guesses of how many keys it lists and how long they take."""
 
 BUSY_LANE_S: Final = 0.001
 """How soon it is looked again whether commands of others on the connection are answered."""
@@ -46,7 +46,7 @@ LINK_SHARE: Final = 0.7
 """At full pace over a link, writes are this share of the time apart that the server needs for one."""
 
 MOST_ASIDE: Final = 2_000
-"""With so many keys that Python asks about itself it is given the lane before the engine is done."""
+"""Keys waiting for Python's own queries from which Python gets the lane before the engine is done."""
 
 MOST_LISTED: Final = 16
 """With more COUNTs of keys on the link than this, each write lists more keys than it asks about, at the same cost."""
@@ -54,7 +54,7 @@ MOST_LISTED: Final = 16
 NOT_THE_PROTOCOL: Final = "What it sends is not the Redis protocol."
 
 LEARNT_SAMPLES: Final = 16
-"""Of each slice so many round trips are learnt from."""
+"""Round trips of each slice that the pacer learns from."""
 
 NOTHING_SEEN: Final = (0,) * 10
 """The counters of an engine that has not begun."""
@@ -117,7 +117,7 @@ class CompiledPipeline(ScanPipeline):
             pass
 
     def _idle_range(self) -> Range | None:
-        """Return None where the engine scans, and Python asks what the engine does not."""
+        """Return None while the engine scans, so that Python sends only queries."""
         return None if self.listing.ranges.dialect.is_ordered else super()._idle_range()
 
     def reset(self) -> None:
@@ -126,7 +126,7 @@ class CompiledPipeline(ScanPipeline):
         self._engine = self._queries = self._names = None
 
     def _engine_for(self, lane: Lane) -> ScanEngine:
-        """Return the engine, which scans what is listed now; nothing is under way."""
+        """Return the engine, set up for the listing's current ranges; nothing may be under way."""
         ranges, passes = self.listing.ranges, self.listing.passes
         engine = self._engine
         if engine is None:
@@ -147,7 +147,7 @@ class CompiledPipeline(ScanPipeline):
         return engine
 
     def _leave_engine(self) -> None:
-        """Have Python ask what the engine has not asked yet, since cursors have no position any more."""
+        """Move the engine's pending keys to Python's queries, since cursors have no position any more."""
         if self._engine is not None:
             self._engine.use_ranges(Ranges(Dialect.SLOTTED, ()))
             waiting = self.take_waiting()
@@ -206,7 +206,7 @@ class CompiledPipeline(ScanPipeline):
             self._is_lent = False
 
     async def _work(self, lane: Lane, engine: ScanEngine, driver: Driver) -> None:
-        """Drive the engine slice by slice; raises what `NodeScan.run` sees to."""
+        """Drive the engine slice by slice; raises the errors that `NodeScan.run` handles."""
         is_ending = False
         while True:
             self._prepare(engine)
@@ -225,7 +225,7 @@ class CompiledPipeline(ScanPipeline):
             self._slice_us = min(2 * self._slice_us, SLICE_US)
 
     async def _hand_on(self) -> None:
-        """Hand on what the last slice has brought, part by part, while the engine goes on with the next."""
+        """Hand on the results of the last slice, part by part, while the engine runs the next one."""
         if self._queries is not None:
             for _ in self._queries.hand_on():
                 await self._control.yield_loop(has_waited=False)
@@ -237,7 +237,7 @@ class CompiledPipeline(ScanPipeline):
             await self._control.yield_loop(has_waited=False)
 
     def _is_wanted(self, lane: Lane) -> bool:
-        """Whether the engine is to come to an end, so that Python can use the lane."""
+        """Whether the engine should finish, so that Python can use the lane."""
         is_due = self._loop.time() >= self.probe.due_at
         has_many = self.source is not None and self.source.waiting >= MOST_ASIDE
         return not self._may_send or lane.is_wanted or is_due or has_many
@@ -252,7 +252,7 @@ class CompiledPipeline(ScanPipeline):
             lane.fail(ConnectionLost("It did not answer what it was asked."))
 
     def _prepare(self, engine: ScanEngine) -> None:
-        """Set the pace, and what is asked."""
+        """Set the engine's pace and its queries."""
         # At full pace two halves of what is allowed are under way, so that the server has the next write at hand.
         pacer = self.pacer
         pacer.pace = self._control.pace
@@ -279,7 +279,7 @@ class CompiledPipeline(ScanPipeline):
             self._queries.prepare()
 
     def _learn(self, lane: Lane, engine: ScanEngine) -> None:
-        """Take over what has been found, and what it has cost."""
+        """Take over the engine's counters, round trips, results and cost since the last call."""
         for cost_keys, round_trip_us in engine.take_samples()[-LEARNT_SAMPLES:]:
             self.pacer.observe(cost_keys, None if round_trip_us < 0 else round_trip_us / 1e6)
         seen = engine.progress()
@@ -302,7 +302,7 @@ class CompiledPipeline(ScanPipeline):
             self._names.swap()
 
     def _see_to(self, event: Event, lane: Lane, engine: ScanEngine) -> NoReturn:
-        """Raise what an event means."""
+        """Raise the error of an engine event, or close the lane with it."""
         match event:
             case Event.NOT_IN_ORDER:
                 raise CursorOrderError
@@ -324,7 +324,7 @@ class CompiledPipeline(ScanPipeline):
 
 
 def _read_odd(event: Event, lane: Lane, reply: bytes) -> None:
-    """Raise what a reply means that is no page of keys, or end the connection over it."""
+    """Raise the error that a reply other than a page of keys stands for, or close the lane over it."""
     reader = hiredis.Reader(replyError=ServerError)
     try:
         reader.feed(reply)

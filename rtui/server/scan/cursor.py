@@ -1,8 +1,8 @@
-"""What a SCAN cursor tells: how far a scan is, and where another may begin.
+"""The position of a SCAN cursor: how far a scan is, and where another may begin.
 
 Redis and Valkey visit the buckets of their hash table by incrementing the bucket number from its highest bit down. A
-table of 8 buckets is visited in the order 0, 4, 2, 6, 1, 5, 3, 7, and the cursors returned are 4, 2, 6, 1, 5, 3, 7,
-0. Reverse the three bits of each, and they count: 1, 2, 3, … So the reversed cursor, as a number of 64 bits, is a
+table of 8 buckets is visited in the order 0, 4, 2, 6, 1, 5, 3, 7, and the cursors returned are 4, 2, 6, 1, 5, 3, 7, 0.
+Reverse the three bits of each, and they count: 1, 2, 3, … So the reversed cursor, as a number of 64 bits, is a
 `position` that only grows from 0 to 2^64: cursor 2 (010) stands at 2^62, so a quarter has been visited. Positions do
 not depend on the size of the table: they stay valid when it grows to 16 buckets. And a scan may begin at any of them:
 at 2^63, which is the cursor 1, it returns the second half of the keys.
@@ -46,7 +46,7 @@ class Dialect(enum.Enum):
     """Cluster mode of newer servers, one table a slot: `table cursor << 14 | slot`, slots in ascending order."""
 
     OPAQUE = "opaque"
-    """Nothing is known but that 0 ends the scan."""
+    """An unknown order of cursors: only 0 is known, as the end of the scan."""
 
     @property
     def is_ordered(self) -> bool:
@@ -116,7 +116,7 @@ def equal_ranges(k: int) -> list[tuple[int, int]]:
 
 
 FIRST_KEYS: Final = 10
-"""So many keys at least are remembered of a scan's beginning, in whole pages."""
+"""Keys at least that are remembered from the beginning of a scan, in whole pages."""
 
 
 class BeginningWatch:

@@ -1,12 +1,12 @@
-"""Proves that a server's cursors are positions before one is made up: by what it answers, whatever it says it is.
+"""Proves by replies that a server's cursors are positions before one is made up, whatever the server says it is.
 
-Random cursors, ranges side by side and progress rest on cursors that are reversed numbers of buckets (`cursor.py`).
-What calls itself a standalone Redis may be a proxy before several, whose cursors hold the number of a shard as well. So
-a few cursors at random places are asked for a page of one key, in one write, and each of them a second time with a bit
-changed that is above all buckets. Where cursors are positions, both pages are the same, each cursor that comes back is
-ahead of the one sent, and hardly any is 0, the end of the scan.
+Random cursors, ranges side by side and progress rest on cursors that are reversed bucket numbers (`cursor.py`). A
+server that calls itself a standalone Redis may be a proxy for several, whose cursors hold the number of a shard as
+well. So a few cursors at random places are asked for a page of one key, in one write, each of them twice: the second
+time with a bit changed that is above all buckets. If cursors are positions, both pages are the same, each returned
+cursor is ahead of the one sent, and hardly any is 0, the end of the scan.
 
-A server that fails is scanned from cursor 0 with the cursors that it gives, one call at a time, without an estimate.
+A server that fails is scanned from cursor 0 with the cursors that it returns, one call at a time, without an estimate.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ PLACES: Final = 6
 """Random places of one write."""
 
 MOST_ENDS: Final = 3
-"""Of so many the scan may be at its end: by chance of four once in 65,000 writes with 128 buckets."""
+"""Random places at most where SCAN may return 0: four do so by chance once in 65,000 writes with 128 buckets."""
 
 MOST_CHANGED: Final = 1
-"""So many places may bring two different pages, since keys come and go between two commands."""
+"""Random places at most that may return two different pages, since keys come and go between two commands."""
 
 ABOVE_BUCKETS: Final = 1 << 62
 """The bit that is changed: no table has as many buckets."""
 
 ATTEMPTS: Final = 2
-"""So often all of it is asked before cursors count as no positions."""
+"""Tries before cursors are judged not to be positions."""
 
 PROVED_FROM: Final = 250
 """Smaller databases are neither cut into ranges nor sampled."""
 
 
 def places(dialect: Dialect, rng: Random) -> list[int]:
-    """Return the cursors of a proof; where they go slot by slot only that of the beginning, as a node has few slots."""
+    """Return the cursors to prove: 0 and random ones, or only 0 if cursors go slot by slot, as a node has few slots."""
     random_places = [dialect.cursor(rng.randrange(POSITION_END)) for _ in range(PLACES)]
     return [0, *random_places] if dialect is Dialect.STANDALONE else [0]
 
 
 def are_positions(dialect: Dialect, cursors: Sequence[int], replies: Sequence[Reply]) -> bool:
-    """Return whether the replies to SCAN of each cursor, and of each with the bit changed, are those of positions.
+    """Return whether these pairs of SCAN replies, to each cursor and to the one with the changed bit, prove positions.
 
     Raises ServerBusyError.
     """
@@ -87,22 +87,23 @@ def is_last_page(reply: Reply) -> bool:
 
 
 def as_proven(node: ScanNode) -> ScanNode:
-    """Return how to scan a node by what is known of its cursors: if they are no positions, on from the first page."""
+    """Return the node to scan, from its first page's cursor without ranges if its cursors are proven not to be
+    positions."""
     if node.connection.cursors_are_positions is not False:
         return node
     return replace(node, dialect=Dialect.OPAQUE, spans=None)
 
 
 def known_dialect(connection: Connection) -> Dialect:
-    """Return how the server counts its cursors, by all that is known of it."""
+    """Return how the server counts its cursors: opaque if they are proven not to be positions."""
     return Dialect.OPAQUE if connection.cursors_are_positions is False else dialect_of(connection.server)
 
 
 @for_purpose(Purpose.SCAN)
 async def prove_cursors(connection: Connection, size: int | None) -> int:
-    """Find out whether cursors are positions, if there are ranges or samples of so many keys (None: not known).
+    """Find out whether cursors are positions, unless a keyspace of `size` keys (None: unknown) is too small to need it.
 
-    Returns the number of commands that were sent: none where it is known. A server that is busy or refuses SCAN, and a
+    Returns the number of commands sent, 0 if the answer is already known. A server that is busy or refuses SCAN, and a
     keyspace that turns out to be small, leave it unknown. Raises ConnectionLost.
     """
     dialect = dialect_of(connection.server)

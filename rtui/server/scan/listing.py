@@ -1,11 +1,11 @@
-"""What one node has listed: from a reply to SCAN to the keys of it that are new, and how far the node's cursors are.
+"""The keys that one node has listed: turns replies to SCAN into new keys, and tracks the node's cursors.
 
 Each page goes through one `Listing`. It checks that the server moves on, in order, and has not begun again; leaves out
 keys that were listed before or that do not match; and counts.
 
-A node of a cluster is listed in passes: which slots its cursors go through, and how far they are when it tells its
-view. The view is asked in the same stream as the SCANs, and read in its turn. So every SCAN that was answered before it
-was executed before it, and every other one later: the positions of that moment divide the visits.
+A node of a cluster is listed in passes: which slots its cursors go through, and how far they are when it reports its
+view. The view is requested in the same stream as the SCANs, and read in its turn. So every SCAN that was answered
+before it was executed before it, and every other one later: the cursor positions at that moment divide the visits.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ VIEW_EVERY_S: Final = 2.0
 """How often a node is asked for its view, while it is scanned."""
 
 VIEW_BYTES_PER_S: Final = 4 << 20
-"""The views of the nodes that are scanned at once bring so many bytes at most: less often in large clusters."""
+"""Bytes per second that the views of all nodes scanned at once may bring: views are rarer in large clusters."""
 
 
 class SlotPasses:
-    """What one node has visited, is visiting and is to visit."""
+    """The slots that one node has visited, is visiting and is to visit."""
 
     def __init__(self, node: ScanNode, slots: ClusterSlots) -> None:
         """Scan the slots of a cluster that this node serves; it has an id."""
@@ -67,13 +67,13 @@ class SlotPasses:
         return 1.0 - self.slots.ledger.open_count(self._id) / self._owned if self._owned else 1.0
 
     def restart(self, dialect: Dialect) -> None:
-        """Begin anew with what is not covered: the cursors mean nothing any more."""
+        """Begin again with the slots that are not covered, since the cursors are void."""
         self.dialect = dialect
         self.is_due, self._visiting = True, NONE
         self.slots.begin_anew(self._id, is_by_slot=dialect is Dialect.SLOTTED)
 
     def begin(self, reply: Reply) -> ScanNode:
-        """Begin a pass with the view that this reply is; return what to scan, which may be nothing.
+        """Begin a pass with the view in this reply; return the node with the slots to scan, possibly none.
 
         Nothing may be under way. Raises ScanRefusedError and ServerBusyError.
         """
@@ -103,10 +103,10 @@ class SlotPasses:
         return False
 
     def observe(self, reply: Reply, ranges: Ranges, *, is_of_primary: bool = False) -> None:
-        """Learn a view that was asked when the ranges stood where they stand now; raises as `begin` does.
+        """Learn a view that was requested at the current position of `ranges`; raises as `begin` does.
 
-        `is_of_primary` is whether a replica is visited, which may show later what was so at the primary before: the
-        view counts as one after the beginning of all visits.
+        `is_of_primary`: a replica is visited, which may show an earlier state of its primary, so the view counts as one
+        after the beginning of all visits.
         """
         begun, ended = self._visits(ranges)
         begun = self._visiting if is_of_primary else begun
@@ -158,7 +158,7 @@ class Listing:
         self.node = node
         self.only = only
         self.matches: Callable[[bytes], bool] | None = None
-        """What tells whether a name matches, on a server that is not sent a pattern."""
+        """Matches a name on our side, for a server that is not sent a pattern; None if the server filters."""
         self.passes = None if slots is None else SlotPasses(node, slots)
         self.keys = 0
         """Keys that the server returned."""
@@ -175,7 +175,7 @@ class Listing:
         self._begin(node)
 
     def _begin(self, node: ScanNode) -> None:
-        """List what of the node is to be scanned from here on."""
+        """Start listing the ranges of this node."""
         self.ranges = node.ranges()
         self._beginning = BeginningWatch(node.first_keys)
         self._stuck = 0
@@ -239,10 +239,11 @@ class Listing:
         return 1.0 if self.ranges.is_done else min(0.99, self.keys / size)
 
     def unlisted(self, waiting: int) -> set[int]:
-        """Where cursors go slot by slot: the slots of the node of which not all keys are listed, and asked about.
+        """Return the slots not yet done: some key is not listed, or not asked about; empty unless cursors go slot by
+        slot.
 
-        `waiting` keys are to be asked about still. They are in the order in which they were listed, but for a few: once
-        so many more are asked about than were listed when somebody looked, all slots are done that were listed then.
+        `waiting` keys are still to be asked about, nearly in the order in which they were listed. So all slots that
+        were listed at the last look are done once as many keys, and a few more, have been asked about.
         """
         ranges = self.ranges
         if ranges.dialect is not Dialect.SLOTTED:

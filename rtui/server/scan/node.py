@@ -1,7 +1,7 @@
-"""A server to scan: how it counts cursors, which ranges or slots of it are scanned, and what is asked of its keys.
+"""A server to scan: how it counts cursors, which ranges or slots of it are scanned, and the queries about its keys.
 
-What the queries about the keys are is up to a `QuerySource`, such as the inspection: the scan gives it every page of
-keys, asks it for the queries of the next write, and returns their replies to it.
+The queries come from a `QuerySource`, such as the inspection: the scan gives it every page of keys, asks it for the
+queries of the next write, and returns their replies to it.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ RANGE_KEYS: Final = 4 * MAX_COUNT
 
 
 FAR_S: Final = 0.02
-"""Over a link with at least this round trip small keyspaces are cut, too: a page of a range waits for the one before,
-and has 20 keys where all is asked about them at gentle pace."""
+"""Round trip in seconds from which small keyspaces are cut, too: a page of a range waits for the one before, and has 20
+keys if everything is asked about them at gentle pace."""
 
 FAR_RANGE_KEYS: Final = 125
-"""Keys of a range over such a link. A page may reach over its border: what comes twice is taken out."""
+"""Keys of a range over such a link. A page may reach over the border of its range: repeated keys are dropped."""
 
 
 def width_for(size: int | None, round_trip_s: float = 0.0) -> int:
-    """Return how many ranges so many keys are cut into: a power of two; LEAST_WIDTH where the number is not known."""
+    """Return how many ranges to cut `size` keys into: a power of two; LEAST_WIDTH if the size is unknown."""
     if size is None:
         return LEAST_WIDTH
     if round_trip_s >= FAR_S:
@@ -60,16 +60,16 @@ class KeyQueries:
     """Queries of one write; the scan calls `answered` or `lost`, once."""
 
     commands: Sequence[Command]
-    """What to send, at least one."""
+    """The commands to send, at least one."""
     keys: int
-    """What they cost the server, in keys wholly inspected."""
+    """Their cost to the server, in whole inspections of a key."""
     answered: Callable[[Sequence[Reply], float | None], None]
     """Processes the replies; raises ServerBusyError when some are asked again.
 
     The second argument is the round trip less an idle one, None when it was not seen in time.
     """
     lost: Callable[[], None]
-    """Has everything asked again, since the connection is lost."""
+    """Called if the connection is lost: asks everything again."""
     is_alone: bool = False
     """Whether nothing else may be in the same write, so that its time is its own."""
 
@@ -128,16 +128,16 @@ class QuerySource(Protocol):
 
 
 class EngineQueries(Protocol):
-    """What makes the compiled engine of a scan ask about keys."""
+    """Queries about keys that the compiled engine of a scan sends."""
 
     def prepare(self) -> None:
-        """Tell the engine what to ask from now on."""
+        """Set the engine's next queries."""
 
     def take(self) -> None:
-        """Take what has come of it since the last time; only while the engine rests, like `prepare`."""
+        """Take the engine's results since the last call; only while the engine rests, like `prepare`."""
 
     def hand_on(self) -> Iterator[None]:
-        """Hand on what was taken, in parts; the event loop may do something else between two of them."""
+        """Hand on the results taken, in parts; yields in between, so that the event loop can run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +150,15 @@ class SplitSink:
 
 
 class Cluster(Protocol):
-    """What a scan of all nodes of a cluster has to know of it beyond the nodes that it begins with."""
+    """The topology of a cluster as a scan needs it: owners, members and failed primaries."""
 
     async def owners(self) -> Mapping[int, str]:
-        """Return by slot the id of the node that serves it now, as any node that answers says; raises an RtuiError."""
+        """Return slot to id of the node that serves it now, asked of any reachable node; raises an RtuiError."""
         ...
 
     @property
     def members(self) -> AbstractSet[str]:
-        """The ids of all of its nodes, as it said last."""
+        """The ids of all nodes in the cluster's last reply."""
         ...
 
     @property
@@ -167,7 +167,7 @@ class Cluster(Protocol):
         ...
 
     async def node(self, node_id: str) -> ScanNode:
-        """Return a node that has come, to be scanned from its beginning; raises an RtuiError."""
+        """Return a node that has joined, to be scanned from its beginning; raises an RtuiError."""
         ...
 
 
@@ -186,17 +186,17 @@ class Primary(Protocol):
         ...
 
     async def gone(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Return those of these keys that are nowhere, not just on their way to another node."""
+        """Return the keys that no longer exist, excluding keys on their way to another node."""
         ...
 
     async def without_keys(self, slots: Sequence[int]) -> set[int]:
-        """Return those of these slots of which it has no key."""
+        """Return the slots in which this server has no key."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ScanNode:
-    """A server to scan, how it counts, and what of it (None: everything)."""
+    """A server to scan, its cursor dialect, and the spans or slots to scan (None: everything)."""
 
     connection: Connection
     dialect: Dialect = Dialect.STANDALONE
@@ -213,9 +213,9 @@ class ScanNode:
     run_id: str | None = None
     """The run of the server that `spans` or `first_cursor` come from, None if they come from nowhere."""
     queries: QuerySource | None = None
-    """What is asked about the keys that this node delivers, in the same writes."""
+    """Queries about the keys that this node delivers, sent in the same writes."""
     primary: Primary | None = None
-    """Where the connection may lead to a replica: its primary."""
+    """The primary, if the connection may lead to a replica."""
 
     def whole(self, dialect: Dialect) -> ScanNode:
         """The same node from its beginning."""
@@ -239,15 +239,15 @@ class ScanNode:
 
 
 async def slots_without_keys(server: Connection, slots: Sequence[int]) -> set[int]:
-    """Return those of these slots of which a node has no key; raises ConnectionLost."""
+    """Return the slots in which this node has no key; raises ConnectionLost."""
     replies = await server.run(*map(guard.count_keys_in_slot, slots))
     return {slot for slot, reply in zip(slots, replies, strict=True) if reply == 0}
 
 
 async def with_slots(node: ScanNode) -> ScanNode:
-    """Return a node with the slots it serves; it is asked where cursors go slot by slot, and nobody has told them.
+    """Return a node with the slots it serves, asking it if cursors go slot by slot and the slots are unknown.
 
-    They stay None where it does not answer or serves none.
+    They stay None if it does not answer or serves none.
     """
     if node.slots is not None or node.dialect is not Dialect.SLOTTED:
         return node

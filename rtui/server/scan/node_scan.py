@@ -1,6 +1,6 @@
-"""One node's part of a scan: turns among other nodes, passes over slots, losses of the connection, other servers.
+"""One node's part of a scan: turns among other nodes, passes over slots, lost connections, changed servers.
 
-What is asked on its lane is up to its pipeline, and what has become of the replies to its listing (`listing.py`).
+The pipeline decides which requests to send on the lane, and the listing (`listing.py`) processes the pages.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from rtui.server.wire.errors import ConnectionLost, RtuiError, ServerBusyError
 from rtui.server.wire.lane import Lane
 
 MAX_BEGINNINGS: Final = 3
-"""So often a server may lose its place in a scan, which begins again then, before it is given up."""
+"""Restarts of a scan, after the server has lost its place in it, before the node is given up."""
 
 MAX_LOSSES: Final = 10
-"""A lane that is lost so often in a row without an answer is given up, after half a minute of pauses or so."""
+"""Lanes lost in a row without an answer before the node is given up, after about half a minute of pauses."""
 
 QUEUED: Final = SafeText("other nodes are scanned first")
-"""What a node waits for that is not scanned yet."""
+"""Why a node that has not had its turn is waiting."""
 
 
 class NodeScan:
@@ -56,21 +56,21 @@ class NodeScan:
         self.waits_for: SafeText | None = None
         """Why nothing is sent just now, for a lost connection or a busy server."""
         self.waited_for: SafeText | None = None
-        """What it has waited for, if it has not come to an end since: it may just be trying again."""
+        """The reason of the last wait, until the scan gets on: the node may just be trying again."""
         self.failure: RtuiError | None = None
         """Why the scan of this node has ended early."""
         self._control, self._restart, self._notes = control, restart, notes
         self._loop = asyncio.get_running_loop()
         self._speed = Speedometer()
         self.is_queued = False
-        """Whether it waits for its turn, while other nodes are scanned, or it is by another process."""
+        """Whether it waits for its turn while other nodes are scanned, or is scanned by another process."""
         self._lane: Lane | None = None
         self._server_name: str | None = None
         """Product and version of the server that it has begun with, or has begun again with."""
         self._asked_at: SafeText | None = None
         """`host:port` of the server that answers on the lane."""
         self._generation = -1
-        """That of the connection whose lane it is."""
+        """The generation of the connection that the lane belongs to."""
         self._lost_places = 0
 
     @property
@@ -92,7 +92,8 @@ class NodeScan:
         return self.listing.unlisted(self.pipeline.waiting)
 
     def progress(self, of_scan: ScanState, elapsed_s: float) -> NodeProgress:
-        """How far it is, now, in a scan that is in this state and has been under way for so many seconds."""
+        """Return the node's progress, in a scan that is in state `of_scan` and has been under way for `elapsed_s`
+        seconds."""
         now, fraction = self._loop.time(), self.fraction
         state, waits_for = of_scan, self.waits_for or (QUEUED if self.is_queued else None)
         if self.failure is not None:
@@ -129,10 +130,10 @@ class NodeScan:
         self.pipeline.reset()
 
     async def run(self) -> None:
-        """Scan to the end; raises ScanRefusedError, and an RtuiError when no lane can be had any more.
+        """Scan to the end; raises ScanRefusedError, and an RtuiError if no lane can be opened any more.
 
-        A lane that is lost MAX_LOSSES times without an answer in between is not opened again: what it is asked
-        makes the server, or something before it, hang up. A busy server is waited for until it answers.
+        After MAX_LOSSES lanes lost in a row without an answer no further one is opened: the server, or something before
+        it, hangs up over our requests. A busy server is waited for until it answers.
         """
         attempt = losses = 0
         while not (self.pipeline.is_done or self._control.is_stopped):
@@ -240,7 +241,8 @@ class NodeScan:
             await source.use_lane(lane)
 
     async def _prove_cursors(self) -> None:
-        """Scan without made-up cursors where they mean nothing, from the beginning if it was begun with them."""
+        """Fall back to the server's own cursors if they are not positions, from the beginning if made-up ones were
+        used."""
         connection, ranges, passes = self.node.connection, self.listing.ranges, self.listing.passes
         dialect = ranges.dialect if passes is None else passes.dialect
         if dialect.is_ordered and not (passes is None and ranges.is_done):
@@ -252,7 +254,7 @@ class NodeScan:
         self._notes[ScanNote.UNPROVEN] = None
 
     def _scan_plainly(self, why: ScanNote) -> None:
-        """Begin again without positions."""
+        """Begin again with the server's own cursors, without positions."""
         passes = self.listing.passes
         if passes is not None:
             self._notes[ScanNote.PLAIN_NODE if why is ScanNote.PLAIN else why] = None

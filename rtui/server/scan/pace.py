@@ -1,11 +1,10 @@
 """How hard a scan may lean on a server: the size of one SCAN and the share of the server's time.
 
-What other clients feel is how long one of our calls holds the server (`Limits.call_us`) and how often
-(`Limits.duty`). So the Pacer measures what a visited key costs. The idle round trip is that of calls that cost
-nothing; what a SCAN of COUNT 500 takes longer, divided by 500, is the cost of a key, unless the server tells it
-itself. With 0.7 µs a key and the 60 µs of the gentle pace COUNT becomes 85. After a call of 60 µs a duty of 0.1 lets
-the next one go 600 µs later. Over a link of 20 ms several calls are under way at once (`depth`), spread over the
-round trip.
+Other clients feel how long one of our calls holds the server (`Limits.call_us`) and how often (`Limits.duty`). So the
+Pacer measures the cost of a visited key. The idle round trip is that of calls that cost nothing; the extra time of a
+SCAN of COUNT 500, divided by 500, is the cost of a key, unless the server reports it itself. With 0.7 µs a key and the
+60 µs of the gentle pace COUNT becomes 85. After a call of 60 µs a duty of 0.1 lets the next one go 600 µs later. Over a
+link of 20 ms several calls are under way at once (`depth`), spread over the round trip.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MAX_COUNT: Final = 1000
 """COUNT never rises above this, at any pace: the guard's bound."""
 
 TINY_COUNT: Final = 20
-"""Calls up to this COUNT are what larger ones are compared with: their round trip is nearly an idle one."""
+"""Calls up to this COUNT are the baseline that larger ones are compared with: their round trip is nearly idle."""
 
 _APART: Final = 10
 """The cost of a key is computed from two calls whose COUNTs differ by this much at least."""
@@ -54,13 +53,12 @@ MAX_WIDTH: Final = 64
 pace: a round trip of 20 ms is as long as 100 calls of 100 µs and as many pauses."""
 
 LINK_S: Final = 0.002
-"""Over a link with at least this round trip calls are spread in time at any pace, since what is sent at once arrives at
-once."""
+"""Round trip in seconds from which calls are spread in time at any pace, since calls sent together arrive together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one pace allows."""
+    """The limits of one pace."""
 
     call_us: float
     """Server time of one uninterrupted batch, in µs: how long another client may have to wait."""
@@ -112,7 +110,7 @@ class Pacer:
     """
 
     def __init__(self, pace: Pace = Pace.GENTLE, *, key_us: float = PRIOR_KEY_US) -> None:
-        """`key_us` is what a key is thought to cost the server until that is measured, in µs."""
+        """`key_us`: assumed server time of a visited key until it is measured, in µs."""
         self._prior_us = key_us
         self.count = START_COUNT
         """COUNT of the next call."""
@@ -147,7 +145,7 @@ class Pacer:
         return self._pace.limits.duty < 1.0 or (self.idle_s or 0.0) >= LINK_S
 
     def cost_us(self, count: int) -> float:
-        """What a SCAN of `count` takes the server, in µs."""
+        """Estimated server time of a SCAN with COUNT `count`, in µs."""
         return self.key_us * count
 
     def observe_idle(self, round_trip_s: float) -> None:
@@ -156,7 +154,7 @@ class Pacer:
         self._adjust()
 
     def observe_key_us(self, key_us: float) -> None:
-        """Learn what a visited key took the server by its own clock, in µs."""
+        """Learn the server's own measure of its time for a visited key, in µs."""
         self._server_key_us = max(_LEAST_KEY_US, key_us)
         self._adjust()
 

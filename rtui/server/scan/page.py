@@ -1,7 +1,7 @@
-"""Replies to SCAN and DBSIZE, checked against what they may be and against each other; and what a scan filters by.
+"""Replies to SCAN and DBSIZE, checked for their form and against each other; and the filter of a scan.
 
-A whole pass returns every key that is there from its beginning to its end, and may return those that come or go
-meanwhile. So with `changes` the number of writes, expiries and evictions during the pass, the keys it found lie between
+A whole pass returns every key that exists from its beginning to its end, and may return keys that come or go meanwhile.
+So with `changes` the number of writes, expiries and evictions during the pass, the number of keys found lies between
 the smaller DBSIZE of beginning and end less `changes` and the larger one plus `changes`. A server, a proxy or a scan
 that is at fault lies outside.
 """
@@ -53,7 +53,7 @@ def is_elsewhere(error: ServerError) -> bool:
 
 
 def _what_to_do(refusal: ServerError) -> str:
-    """Return what helps against a refusal of SCAN, as the end of a sentence; nothing where that is not known."""
+    """Return advice on a refusal of SCAN, as the end of a sentence; empty if there is none."""
     if refusal.code == "NOPERM":
         return "; `rtui acl` prints the rights that rtui needs"
     if "unknown command" in refusal.text.lower():
@@ -101,13 +101,13 @@ def measured_page(reply: Reply) -> tuple[int, list[bytes], int]:
 
 
 def key_count(reply: Reply) -> int | None:
-    """Return the number of keys of a reply to DBSIZE; None for an error or for what can't be a number of keys."""
+    """Return the number of keys in a reply to DBSIZE; None for an error or any other reply."""
     return reply if isinstance(reply, int) and reply >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class ScanFilter:
-    """MATCH and TYPE of a scan; raises PatternError or GuardError beyond the bounds of what may be sent."""
+    """MATCH and TYPE of a scan; raises PatternError or GuardError if they exceed the limits of arguments."""
 
     match: bytes | None = None
     key_type: bytes | None = None

@@ -1,7 +1,7 @@
-"""The scan of a cluster that is done in parts elsewhere, each of the slots of some nodes, as one scan.
+"""The scan of a cluster that is split into parts run elsewhere, each with the slots of some nodes, as one scan.
 
-Each slot is in one part, which scans it to its end wherever it moves. So a slot is delivered once if its part does so,
-and what holds of all slots follows from what each part says of its own.
+Each slot is in one part, which scans it to its end wherever it moves. So a slot is delivered once if its part delivers
+it once, and coverage of the whole follows from that of the parts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rtui.server.scan.scan import NAMED, Scan
 
 @dataclass(frozen=True, slots=True)
 class ScanPart:
-    """How far the scan of a part is; and once it is over, what has become of its slots. Can be pickled."""
+    """Progress of one part's scan and, once it has ended, the outcome for its slots. Can be pickled."""
 
     progress: Progress = field(default_factory=Progress)
     cost: Cost = field(default_factory=Cost)
@@ -38,7 +38,7 @@ class ScanPart:
 
     @classmethod
     def of(cls, scan: Scan, keys: int) -> ScanPart:
-        """Return how far a scan is that has not ended, of which so many keys were counted."""
+        """Return the state of a scan that has not ended, with `keys` keys counted."""
         return cls(replace(scan.progress, keys=keys), scan.cost, tuple(scan.nodes))
 
     @classmethod
@@ -80,10 +80,11 @@ class ScanPart:
 
 
 class PartedScan:
-    """A scan whose parts are told of as they go on; `begin` and `end` it once. It says of itself what `Scan` does."""
+    """A scan that is made up of parts and fed with their progress; `begin` and `end` it once. It has the properties of
+    `Scan`."""
 
     def __init__(self, control: RunControl, nodes: Sequence[int]) -> None:
-        """Expect as many parts as there are numbers, each of so many nodes."""
+        """`nodes`: the number of nodes of each part."""
         self.control = control
         self.parts = [ScanPart() for _ in nodes]
         self._weights = [*nodes]
@@ -127,7 +128,7 @@ class PartedScan:
 
     @property
     def progress(self) -> Progress:
-        """How far it is, now; the keys are those that were counted."""
+        """Progress of all parts together, now; `keys` are keys counted."""
         state, found = self.state, [part.progress for part in self.parts]
         known = [
             one.fraction * weight for one, weight in zip(found, self._weights, strict=True) if one.fraction is not None
@@ -158,7 +159,7 @@ class PartedScan:
 
     @property
     def cost(self) -> Cost:
-        """What it has cost, now."""
+        """Cost of all parts so far."""
         found = sum((part.cost for part in self.parts), Cost())
         return replace(found, elapsed_s=self._elapsed_s)
 
@@ -209,7 +210,7 @@ class PartedScan:
 
     @property
     def most_repeated(self) -> int:
-        """So many keys at most were delivered twice, since their slots moved."""
+        """Upper bound of keys delivered twice, since their slots moved."""
         return sum(part.most_repeated for part in self.parts)
 
     @property
@@ -219,6 +220,6 @@ class PartedScan:
 
     @property
     def notes(self) -> tuple[SafeText, ...]:
-        """What a reader of the numbers has to know, in sentences."""
+        """Notes on the figures, as sentences."""
         notes = [SafeText(note.value) for note in self.progress.notes]
         return (*notes, repeats_note(self.most_repeated)) if self.most_repeated else tuple(notes)

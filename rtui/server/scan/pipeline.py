@@ -33,17 +33,17 @@ from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
 
 QUERIES_PER_COUNT: Final = 2
-"""A write holds queries about up to so many times the keys of its SCAN: pages overshoot COUNT."""
+"""A write queries up to this multiple of the keys of its SCAN: pages overshoot COUNT."""
 
 MAX_WAITING_COUNTS: Final = 6
-"""With more than so many COUNTs of keys waiting for queries, no further keys are listed; over a long link with more
-than two for each call that may be under way."""
+"""Keys waiting for queries, in COUNTs, beyond which no more are listed; over a long link at least two COUNTs for each
+call that may be under way."""
 
 PAGE_BYTES: Final = 4 << 20
-"""About so many bytes of names are asked for in one page: COUNT is smaller where names are long."""
+"""Bytes of names to aim for in one page: COUNT is smaller if names are long."""
 
 DELIVERED_AT_ONCE: Final = 500
-"""Where pages are small and arrive faster than they are processed, about so many keys are delivered together."""
+"""Keys to deliver together if pages are small and arrive faster than they are processed."""
 
 TABLE_PROBES: Final = 12
 """Tiny SCANs at the end of a scan that ask for the size of the table: all too short by chance once in 2^12."""
@@ -59,14 +59,14 @@ class Request:
     replies: asyncio.Future[list[Reply]]
     scanned: Range | None = None
     count: int = 0
-    """What the keys that its SCAN lists will cost, 0 without one; the COUNT of it where nothing is asked of them."""
+    """Cost of the keys that its SCAN lists, in keys: COUNT if nothing is asked about them; 0 without a SCAN."""
     queries: KeyQueries | None = None
     is_void: bool = False
     """Whether the scan has begun again since this was sent, so that its replies mean nothing."""
 
     @property
     def cost_keys(self) -> int:
-        """What it costs the server, in keys visited or inspected."""
+        """Cost to the server, in keys visited or inspected."""
         return self.count if self.queries is None else max(self.count, self.queries.keys)
 
 
@@ -76,7 +76,7 @@ class RequestsUnderWay:
     def __init__(self) -> None:
         self.waiting: deque[Request] = deque()
         self.working = 0
-        """How many are for keys; probes cost nothing."""
+        """Requests with SCANs or queries among them; probes cost nothing."""
         self.scanned: set[Range] = set()
         """Ranges whose next page is under way."""
 
@@ -84,7 +84,7 @@ class RequestsUnderWay:
         return len(self.waiting)
 
     def add(self, request: Request) -> None:
-        """Take up what was sent last."""
+        """Append the request that was just sent. Remove the first request, which was answered."""
         self.waiting.append(request)
         self.working += request.purpose == "keys"
         if request.scanned is not None:
@@ -98,13 +98,13 @@ class RequestsUnderWay:
             self.scanned.discard(request.scanned)
 
     def void(self) -> None:
-        """Have the replies to everything that is under way ignored: the scan begins again."""
+        """Mark all requests under way as void, so that their replies are ignored: the scan begins again."""
         self.scanned.clear()
         for request in self.waiting:
             request.is_void = True
 
     def drop(self) -> None:
-        """Cancel all of them; their queries are asked again."""
+        """Cancel all requests; their queries are asked again."""
         for request in self.waiting:
             request.replies.cancel()
             if request.queries is not None and not request.is_void:
@@ -169,7 +169,7 @@ class ScanPipeline:
         return [] if self.source is None else self.source.take_waiting()
 
     def cost(self, elapsed_s: float) -> Cost:
-        """What it has cost in so many seconds under way."""
+        """Cost so far, after `elapsed_s` seconds under way."""
         return Cost(
             commands=self.commands,
             keys=self.listing.keys,
@@ -189,7 +189,7 @@ class ScanPipeline:
             self.source.reset()
 
     def use_lane(self, lane: Lane) -> None:
-        """Send what the server on this lane may be sent, and measure from here on; nothing is under way."""
+        """Adapt SCAN to the server on this lane, and count traffic from here on; nothing may be under way."""
         self._counted = (lane.traffic.bytes_in, lane.traffic.bytes_out)
         only = self.listing.only
         match, self.listing.matches = only.sent_to(lane.server)
@@ -252,7 +252,8 @@ class ScanPipeline:
         return not (self._control.is_held or self._control.is_stopped or self._is_view_due)
 
     def _idle_range(self) -> Range | None:
-        """The range to scan next: of as many as may be under way the one with most left, so that all end together."""
+        """Return the idle range with most left among those that may be under way, so that all end together; None if
+        none."""
         scanned = self.requests.scanned
         idle = [one for one in self.listing.ranges.under_way(self.pacer.depth) if one not in scanned]
         if len(idle) < 2:
@@ -347,7 +348,7 @@ class ScanPipeline:
             self._sink(keys)
 
     def _send_probe(self, lane: Lane, now: float) -> None:
-        """Ask for the number of keys, for what it has cost, and in a cluster, if it is time, for the node's view."""
+        """Ask for the number of keys, the server's statistics and, in a cluster if it is due, the node's view."""
         size, clock = self.probe.commands(now)
         self.requests.add(Request("size", now, lane.run(size)))
         self.commands += 1
@@ -387,7 +388,8 @@ class ScanPipeline:
                 passes.observe(reply, self.listing.ranges, is_of_primary=True)
 
     async def conclude(self, lane: Lane) -> None:
-        """Ask a last time how many keys there are, what it cost, and, where in doubt, how large the table is."""
+        """Ask a last time for the number of keys and the server's statistics, and probe the table's size if it is in
+        doubt."""
         self._send_probe(lane, self._loop.time())
         commands = []
         dialect, table = self.listing.ranges.dialect, self.listing.ranges.table

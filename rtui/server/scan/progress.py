@@ -1,4 +1,4 @@
-"""The progress of a scan: its state, how far and how fast it is, and what it costs the server."""
+"""The progress of a scan: its state, how far and how fast it is, and its cost to the server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ScanState(enum.Enum):
 
 
 class ScanNote(enum.Enum):
-    """What a reader of the numbers has to know, each as the sentence to show."""
+    """A note on the figures of a scan; its value is the sentence to show."""
 
     RESTARTED = (
         "The server was restarted, or another one answers now, so cursors mean nothing any more: the scan began again."
@@ -60,7 +60,7 @@ class ScanNote(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a scan has cost so far."""
+    """Cost of a scan so far."""
 
     commands: int = 0
     keys: int = 0

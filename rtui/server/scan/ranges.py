@@ -30,12 +30,12 @@ Range: TypeAlias = _ranges.CompiledRange
 """One span under way: its borders, how far it is, and the cursor to send next."""
 
 HEAD_KEYS: Final = 2 * 1000
-"""Keys of a range's beginning that are remembered until all ranges before it have ended: more than a page, which
-is what they can run over by."""
+"""Keys remembered from the beginning of a range until all ranges before it have ended: more than a page, the most that
+those can run over by."""
 
 HEAD_BYTES: Final = 4 << 20
-"""The names of these keys have so many bytes together at most, and likewise those of a tail; less where there are more
-than LARGE_HEADS ranges, so that all of them together have no more."""
+"""Most bytes of the names of these keys together, and likewise of a tail's; less for each with more than LARGE_HEADS
+ranges, so that the total stays the same."""
 
 LARGE_HEADS: Final = 8
 """Ranges whose heads may all be as large as HEAD_BYTES."""
@@ -44,7 +44,7 @@ EARLY_KEYS: Final = 64 * 1000
 """So many keys at most are remembered that pages delivered from before their ranges; beyond, repeats are possible."""
 
 RECENT_KEYS: Final = 2 * 1000
-"""About so many keys of a range's last pages are remembered, and at least its last page."""
+"""Keys remembered from the last pages of a range, roughly; at least its last page."""
 
 PATIENCE: Final = 24
 """Replies in a row whose cursors are too short for the table before it counts as smaller: by chance once in 2^24."""
@@ -68,17 +68,17 @@ class CursorSpan:
 class Ranges(_ranges.CompiledRanges):
     """The ranges of one node in the order in which they are begun.
 
-    A page begins with a whole bucket: the one that its cursor points into. Where the table has fewer buckets than the
+    A page begins with a whole bucket: the one that its cursor points into. If the table has fewer buckets than the
     cursor has bits, since it became smaller or a range begins in the middle of a bucket, that bucket begins before the
-    cursor, and the page holds keys from before it. What a range before delivers later is compared with them, on
-    every page: after the table has grown, none runs over the border any more. What was delivered before is recognised
+    cursor, and the page holds keys from before it. Keys that the range before delivers later are compared with them, on
+    every page: after the table has grown, none runs over the border any more. Keys delivered before are recognised
     among the keys of the last pages. Either sets `repeats_possible`.
 
-    A repeat stays unnoticed only where the table is small for one page between two others, and every key that comes
-    twice in that page is older than those remembered. A server shrinks a table that is less than an eighth full, and
-    lets it grow when it is full: all of the last RECENT_KEYS keys would have to be deleted, and several times as many
-    keys as are left added, between three pages. What lasts longer shows in the length of the
-    cursors, by which `table` follows its size.
+    A repeat stays unnoticed only if the table is small for one page between two others, and every repeated key of that
+    page is older than those remembered. A server shrinks a table that is less than an eighth full, and lets it grow
+    when it is full: all of the last RECENT_KEYS keys would have to be deleted, and several times as many keys as are
+    left added, between three pages. A longer change shows in the length of the cursors, by which `table` follows its
+    size.
     """
 
     def __init__(
@@ -90,11 +90,10 @@ class Ranges(_ranges.CompiledRanges):
         first_cursor: int = 0,
         first_keys: Sequence[bytes] = (),
     ) -> None:
-        """`spans` must not overlap; `slots` are what a cluster node owns.
+        """`spans` must not overlap; `slots` are the slots that a cluster node owns.
 
-        `first_keys` are what was delivered from before the first span already.
-
-        An opaque dialect takes one span, the whole, and the cursor to begin with; ValueError for others.
+        `first_keys` were already delivered, from before the first span. An opaque dialect takes one span, the whole
+        keyspace, and the cursor to begin with; ValueError for others.
         """
         ordered = list(spans)
         if not dialect.is_ordered and ordered != [CursorSpan()]:

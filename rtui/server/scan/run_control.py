@@ -4,11 +4,11 @@ The work and the screen or command that drives it hold the same RunControl, so t
 The work checks `is_held` and `is_stopped` before it sends anything and reads `pace` for every write. After each page it
 awaits `yield_loop`, which keeps the event loop free for other tasks, above all for keys that are pressed.
 
-Each node of a cluster waits for its turn to be asked in bulk, first come, first served. What a run costs rtui itself
-grows with the nodes that are under way, not with all there are: connections, threads and buffers, and callbacks that
-stand before a key that is pressed. So a node is scanned to its end before another one begins. That suits a cluster,
-too: between two views of a node little time passes in which its slots may move, and what was delivered of them is to
-be remembered for that time only. The pace of each node stays what it is.
+Each node of a cluster waits for its turn to be asked in bulk, first come, first served. The cost of a run to rtui
+itself grows with the nodes under way, not with all nodes: connections, threads and buffers, and callbacks that delay a
+key that is pressed. So a node is scanned to its end before another one begins. That suits a cluster, too: little time
+passes between two views of a node, in which its slots may move, and its delivered keys need to be remembered for that
+time only. The pace of each node stays the same.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Turns:
         self._at_once = at_once
         self._working = 0
         self._rested: dict[Connection, None] = {}
-        """Connections of nodes that had turns, and that work no more: the one that has rested longest comes first."""
+        """Connections whose nodes have had their turn and are idle, the longest idle first."""
 
     @contextlib.asynccontextmanager
     async def turn(self, connection: Connection) -> AsyncIterator[None]:
@@ -130,7 +130,7 @@ class RunControl:
         return not self._going.is_set()
 
     def pause(self) -> None:
-        """Send nothing more until `resume`; what is under way is still processed."""
+        """Send nothing more until `resume`; requests under way are still processed."""
         self.is_paused = True
         self._changed()
 
@@ -150,7 +150,7 @@ class RunControl:
         self._changed()
 
     def stop(self, reason: SafeText = ENDED_EARLY) -> None:
-        """End the run for good once what is under way has been processed; `reason` is without a full stop."""
+        """End the run for good once the requests under way have been processed; `reason` is without a full stop."""
         self.stop_reason = reason
         self.stopped.set()
         self._changed()
@@ -187,13 +187,13 @@ class RunControl:
 
     @contextlib.asynccontextmanager
     async def turn(self, connection: Connection) -> AsyncIterator[None]:
-        """Wait until this node is among those that are asked in bulk at the same time, or until the run is to end."""
+        """Wait until this node is among those asked in bulk at the same time, or until the run is to end."""
         async with contextlib.AsyncExitStack() as stack:
             await self.unless_stopped(stack.enter_async_context(self._turns.turn(connection)))
             yield
 
     def yield_to_input(self, seconds: float = INPUT_S) -> None:
-        """Leave the event loop to what the user does just now; may be called from any thread."""
+        """Leave the event loop to the user's input for some time; may be called from any thread."""
         self._input_until = time.monotonic() + seconds
 
     async def yield_loop(self, *, has_waited: bool) -> None:

@@ -53,7 +53,7 @@ CALL_US: Final = 8.0
 """Server time of one call on a table that is not in the processor's cache; Redis 7 and 8, Valkey half of it."""
 
 WRITE_BYTES: Final = 4 << 20
-"""About so many bytes of names are asked for in one write."""
+"""Bytes of names to aim for in the replies to one write."""
 
 SAMPLE_BYTES: Final = 64 << 20
 """A sample ends when its names have more bytes together: it is smaller then."""
@@ -75,7 +75,7 @@ class Sample:
         self.failure: RtuiError | None = None
         """Why it ended before there were enough: the connection was lost, or the server answered no page of keys."""
         self._visits: list[tuple[int, int, int]] = []
-        """For each call the position that it began at, the one it reached, and how many keys it found."""
+        """For each call: its first position, the position it reached, and the number of keys it found."""
         self._bits = 0
 
     @property
@@ -103,9 +103,10 @@ class Sample:
             self.keys.update(dict.fromkeys(keys))
 
     def contradiction(self, *sizes: int | None) -> SafeText | None:
-        """Return why the server's own counts before and after can't be those of the keys sampled; None where they may.
+        """Return why DBSIZE before and after contradicts the estimate of the sample; None if they agree.
 
-        Cursors that reach one shard of several show so. Expired keys that the server still counts are allowed for.
+        Cursors that reach only one of several shards show up here. Expired keys that the server still counts are
+        allowed for.
         """
         total, known = self.total, [size for size in sizes if size]
         if total is None or not known or self.failure is not None:
@@ -119,11 +120,11 @@ class Sample:
 
     @property
     def total(self) -> Estimate | None:
-        """Keys of the database: those found by the positions visited; None before any was found.
+        """Estimated number of keys in the database, from keys found by position; None before any was found.
 
-        A call begins with the whole bucket that its cursor points into. The density of keys may be off by what the
-        calls differ from it; few calls tell that badly, and draws are not independent where a bucket holds several
-        keys, as those of Valkey do.
+        A call begins with the whole bucket that its cursor points into. The uncertainty of the density comes from the
+        variation between calls; few calls measure that badly, and draws are not independent if a bucket holds several
+        keys, as in Valkey.
         """
         bucket = POSITION_END >> self._bits
         visits = [(reached - start // bucket * bucket, keys) for start, reached, keys in self._visits]
@@ -166,12 +167,12 @@ async def sample(
     on_more: Callable[[Sample], Slices[None]] | None = None,
     on_wait: Callable[[SafeText | None], None] | None = None,
 ) -> Sample:
-    """Take about `keys` keys in small writes spread over time as the pace wants it; only where `can_sample`.
+    """Sample about `keys` keys in small writes spread over time by the pace; only if `can_sample`.
 
-    A failure ends it with what there is and is in the result. A busy server is asked again after growing pauses:
-    `on_wait` gets the reason when one begins and None when it is over. `on_keys` gets the keys of each write that are
-    new; `on_more` what there is, a few times on the way, for work in slices. It ends early once it is stopped, and
-    keeps the pace that it began with.
+    A failure ends it early and is in the result. A busy server is asked again after growing pauses: `on_wait` gets the
+    reason when a pause begins and None when it is over. `on_keys` gets the new keys of each write; `on_more` the sample
+    so far, a few times on the way, for work in slices. It ends early once it is stopped, and keeps the pace that it
+    began with.
     """
     taken = Sample()
     limits = control.pace.limits
@@ -226,13 +227,13 @@ COUNTS_AT_ONCE: Final = 100
 """Slots whose size is asked in one write."""
 
 LISTED_WHOLE: Final = 50
-"""A slot of up to so many keys is listed whole, and one of which half is wanted."""
+"""Slots with up to this many keys are listed whole, as are slots of which half is wanted."""
 
 MOST_ROUNDS: Final = 16
-"""So often random places of a slot are asked for what it lacks: keys that went meanwhile can't be had."""
+"""Rounds of random places asked of a slot for missing keys: keys that are gone meanwhile can't be had."""
 
 MOST_SPANS: Final = 16
-"""A slot that is listed whole is listed in so many parts side by side at most."""
+"""Most parts, listed side by side, of a slot that is listed whole."""
 
 SLOT_SPAN: Final = POSITION_END // SLOTS
 """Positions of a slot."""
@@ -240,7 +241,7 @@ SLOT_SPAN: Final = POSITION_END // SLOTS
 
 @dataclass(slots=True)
 class WantedKeys:
-    """So many keys of a slot are wanted; what was found of it so far."""
+    """The keys wanted of one slot, and the keys found so far."""
 
     slot: int
     size: int
@@ -248,7 +249,7 @@ class WantedKeys:
     most: int
     """How many are wanted."""
     spans: list[tuple[int, int]] = field(init=False)
-    """What is still to be listed of a slot that is listed whole, in positions within the slot."""
+    """Positions within the slot that are still to be listed, if it is listed whole."""
     rounds: int = 0
     """How often random places were asked."""
     found: dict[bytes, None] = field(default_factory=dict)
@@ -281,7 +282,7 @@ class WantedKeys:
         return [(Dialect.SLOTTED.cursor(first + random.randrange(SLOT_SPAN)), count) for count in counts]
 
     def add(self, asked: int, reply: Reply) -> None:
-        """Take the keys of the page at a cursor that are of this slot; raises ScanRefusedError for what is no page."""
+        """Add the keys of a page that belong to this slot; raises ScanRefusedError if the reply is no page."""
         cursor, keys = scan_page(reply)
         self.found.update(dict.fromkeys(key for key in keys if key_slot(key) == self.slot))
         first = self.slot * SLOT_SPAN
@@ -293,7 +294,7 @@ class WantedKeys:
         ]
 
     def drawn(self, random: Random) -> list[bytes]:
-        """Return keys drawn from those that were found, as many as are wanted if there are so many."""
+        """Return a random choice of the keys found: as many as wanted, or all if there are fewer."""
         return random.sample([*self.found], min(self.most, len(self.found)))
 
 
@@ -313,7 +314,7 @@ def wanted_keys(sizes: Iterable[tuple[int, int]], keys: int, random: Random) -> 
 
 
 class SlotSample:
-    """What was drawn of one node."""
+    """The result of sampling the slots of one node."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -335,10 +336,10 @@ async def sample_slots(
     on_wait: Callable[[SafeText | None], None],
     rng: Random | None = None,
 ) -> SlotSample:
-    """Draw about so many `keys` of these slots, all of the node's, in small writes as the pace wants them.
+    """Draw about `keys` keys from these slots, all of the node's, in small writes spread over time by the pace.
 
-    `on_keys` gets keys that were drawn, each once; `on_wait` why the server does not answer just now, then None. A
-    failure ends it with what there is and is in the result.
+    `on_keys` gets drawn keys, each once; `on_wait` the reason why the server does not answer just now, then None. A
+    failure ends it early and is in the result.
     """
     random = new_random("slots") if rng is None else rng
     taken = SlotSample()
@@ -375,7 +376,7 @@ class _Asking:
 
     def __init__(self, lane: Lane, control: RunControl, on_wait: Callable[[SafeText | None], None]) -> None:
         self.server_us = 0.0
-        """What they have cost, by what such commands take elsewhere."""
+        """Estimated server time of its commands, from the usual time of such commands."""
         self._lane, self._control, self._on_wait = lane, control, on_wait
 
     async def ask(self, commands: Sequence[Command], at_once: int, command_us: float) -> list[Reply]:

@@ -70,7 +70,7 @@ class Savepoint:
     """Unix time."""
 
     def spans(self) -> tuple[CursorSpan, ...]:
-        """The whole keyspace: what remained first, then from 0 what had been scanned: its keys are not saved."""
+        """The whole keyspace: first the remaining ranges, then from 0 the scanned ones, whose keys are not saved."""
         seen = []
         position = 0
         for span in sorted(self.remaining, key=_BY_START):
@@ -116,7 +116,7 @@ class SaveFile:
             file.write(msgspec.json.encode(content))
 
     def load(self) -> Savepoint | None:
-        """Return what was saved, None if nothing was or it is nothing that a scan has saved."""
+        """Return the saved position; None if there is none, or the file is unreadable or not ours."""
         try:
             with self.path.open("rb") as file:
                 text = file.read(MAX_FILE_BYTES + 1)
@@ -132,7 +132,7 @@ class SaveFile:
         return Savepoint(saved.run_id, saved.db, saved.filter, joined(spans), saved.saved_at)
 
     def remove(self) -> None:
-        """Forget what was saved."""
+        """Delete the saved position."""
         with contextlib.suppress(OSError):
             self.path.unlink(missing_ok=True)
 
@@ -145,9 +145,9 @@ def savepoint_of(
 
 
 def joined(spans: Sequence[CursorSpan]) -> tuple[CursorSpan, ...]:
-    """The same positions in at most `KEPT_SPANS` ranges that do not touch, ordered by what came first in them.
+    """Return these positions in at most `KEPT_SPANS` disjoint ranges, in their original order of priority.
 
-    With too many of them left, the smallest gaps are filled: what had been seen there is among the first seen again.
+    With too many left, the smallest gaps are filled: keys scanned there are among the first seen again.
     """
     found: list[CursorSpan] = []
     for span in sorted(spans, key=_BY_START):
@@ -176,7 +176,7 @@ class SavedPosition:
         self.begun_on: str | None = None
         """The run of the server that the scan began on; None where it does not tell."""
         self.notes: dict[SafeText, None] = {}
-        """What a reader has to know of it, each once."""
+        """Notes for the reader, each once."""
         self._file, self._only = file, only
 
     def node(self, connection: Connection, primary: Primary | None) -> ScanNode | None:
@@ -193,7 +193,7 @@ class SavedPosition:
         return ScanNode(connection, dialect, spans=saved.spans(), run_id=server.run_id, primary=primary)
 
     def save(self, scan: Scan, connection: Connection) -> None:
-        """Save what is left to scan, if anything is and the server can be recognised then; a note says why not."""
+        """Save the remaining ranges, if any are left and the server can be recognised later; a note says why not."""
         run_id, only = scan.run_id or self.begun_on, self._only
         if run_id is None or scan.state is ScanState.FAILED:
             return

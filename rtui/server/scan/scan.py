@@ -23,7 +23,7 @@ from rtui.server.scan.run_control import NODES_AT_ONCE, RunControl
 from rtui.server.wire.supervised_tasks import failure_of
 
 NAMED: Final = 3
-"""Of so many nodes at most it is said why they failed; of all in `nodes`."""
+"""Failed nodes whose reason is told at most; `nodes` holds all of them."""
 
 TOTALS_S: Final = 0.1
 """Of more than NODES_AT_ONCE nodes totals are this old at most: screens ask for them several times in each frame."""
@@ -31,7 +31,7 @@ TOTALS_S: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What all nodes of a scan come to, at one moment."""
+    """Sums over all nodes of a scan, at one moment."""
 
     fraction: float | None
     """The mean of the nodes' progress, None when one does not know its own."""
@@ -46,7 +46,7 @@ class Totals:
 
     @classmethod
     def of(cls, nodes: Sequence[NodeScan]) -> Totals:
-        """Add up what the nodes are at now."""
+        """Add up the current figures of the nodes."""
         known = [fraction for node in nodes if (fraction := node.fraction) is not None]
         costs = [node.pipeline.cost(0.0) for node in nodes]
         cost = Cost(
@@ -67,7 +67,7 @@ class Totals:
 
 
 def _can_compile(node: ScanNode, split_sink: SplitSink | None) -> bool:
-    """Whether the engine does with the keys of a node what is wanted; never in a session whose replies are recorded."""
+    """Whether the engine can process this node's keys; never in a session whose replies are recorded."""
     if is_recorded():
         return False
     if node.queries is not None:
@@ -96,11 +96,11 @@ class Scan:
         only_slots: frozenset[int] | None = None,
     ) -> None:
         """With a `cluster` the nodes are its primaries, each with its id, and each is scanned from its beginning; their
-        `first_keys`, if any, are not delivered again. Of `only_slots` other slots are neither visited nor delivered.
+        `first_keys`, if any, are not delivered again. With `only_slots` all other slots are neither visited nor
+        delivered.
 
-        `on_restart` is called before the scan delivers everything a second time: what the sink holds is void.
-
-        A `split_sink` gets the keys instead where the compiled engine scans.
+        `on_restart` is called before the scan delivers everything a second time: the keys in the sink are void. A
+        `split_sink` gets the keys instead if the compiled engine scans.
         """
         self._loop = asyncio.get_running_loop()
         self._on_restart = on_restart
@@ -177,7 +177,7 @@ class Scan:
 
     @property
     def cost(self) -> Cost:
-        """What it has cost, now."""
+        """Cost so far."""
         return replace(self._totals.cost, elapsed_s=self._elapsed())
 
     @property
@@ -282,7 +282,7 @@ class Scan:
 
     @property
     def notes(self) -> tuple[SafeText, ...]:
-        """What a reader of the numbers has to know, in sentences."""
+        """Notes on the figures, as sentences."""
         notes = [SafeText(note.value) for note in self.progress.notes]
         if self.most_repeated:
             notes.append(repeats_note(self.most_repeated))

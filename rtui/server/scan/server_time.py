@@ -1,7 +1,7 @@
-"""What our commands cost the server in its own time, by its own statistics.
+"""Server time of our commands, by the server's own statistics (INFO commandstats).
 
-ServerClock reads the statistics, ScanProbe asks for them now and then during a scan, and CostWatch stops questions of
-which nobody knows beforehand what they cost once they have proved costly.
+ServerClock reads the statistics, ScanProbe asks for them now and then during a scan, and CostWatch stops queries of
+unknown cost once they have proved costly.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ServerClock:
         self._calls = None
 
     def observe(self, info: bytes, our_calls: int) -> float | None:
-        """Read a reply; return the µs that `our_calls` since the one before took, None for the first.
+        """Read a reply; return the server time in µs of `our_calls` since the one before, None for the first.
 
         When other clients send the same commands, the time is shared by the number of calls.
         """
@@ -73,7 +73,7 @@ key took 2.7–3.2 µs of processor, of which the statistics count 0.6–1.5."""
 
 
 class ScanProbe:
-    """Asks a node for its size and its clock while it is scanned; what is refused once is not asked again."""
+    """Asks a node for its size and its statistics while it is scanned; a refused command is not asked again."""
 
     def __init__(self, clock: ServerClock, now: float) -> None:
         """`now` and all other times are seconds of one monotonic clock."""
@@ -108,13 +108,13 @@ class ScanProbe:
         return size, guard.info("commandstats") if self._asks_clock else None
 
     def add_spent(self, commands: int, keys: int, estimated_us: float) -> None:
-        """Count commands about so many keys that were answered since the last probe, and what they may have cost."""
+        """Count `commands` about `keys` keys, answered since the last probe, and their estimated server time in µs."""
         self._calls_since += commands
         self._keys_since += keys
         self._estimated_us += estimated_us
 
     def observe_size(self, reply: Reply, *, has_keys: bool) -> ScanNote | None:
-        """Read a reply to DBSIZE or PING; return what a reader should know of it."""
+        """Read a reply to DBSIZE or PING; return a note for the reader, or None."""
         if isinstance(reply, ServerError):
             self._asks_size = False
         size = key_count(reply)
@@ -130,7 +130,7 @@ class ScanProbe:
         return ScanNote.SHRANK if size * 2 < self._largest_size else None
 
     def observe_clock(self, reply: Reply, pacer: Pacer) -> None:
-        """Read a reply to INFO, and tell the pacer what a key has cost since the last one, where that is known."""
+        """Read a reply to INFO; tell the pacer the server time of a key since the last one, if it is known."""
         if not isinstance(reply, bytes):
             self._asks_clock = False
             return
@@ -153,11 +153,11 @@ COSTLY_S: Final = 0.002
 """A single question that takes longer than this counts against all others of its type."""
 
 MAX_COSTLY: Final = 3
-"""After so many costly ones no more are asked."""
+"""Costly queries after which no more are sent."""
 
 
 class CostWatch:
-    """Decides how many MEMORY USAGE may go into one write where nothing bounds their cost, by what the last took."""
+    """Decides how many MEMORY USAGE may go into one write if their cost has no bound, by the time of the last ones."""
 
     def __init__(self) -> None:
         self.proved = 0
@@ -179,7 +179,7 @@ class CostWatch:
         return self._costly >= MAX_COSTLY
 
     def server_s(self, before: Reply, after: Reply, asked: int) -> float | None:
-        """Seconds that the server took for so many questions, by its statistics before and after them."""
+        """Return the server time of `asked` queries in seconds, by the statistics before and after; None if unknown."""
         if not (isinstance(before, bytes) and isinstance(after, bytes)):
             self.asks_clock = False
             return None
@@ -189,7 +189,7 @@ class CostWatch:
         return spent_us / 1e6 if spent_us else None
 
     def observe(self, asked: int, seconds: float | None) -> None:
-        """Learn how long the server took for so many questions; None when that was not measured."""
+        """Learn the server time of `asked` queries; None if it was not measured."""
         if seconds is None:
             return
         if seconds < CHEAP_S:

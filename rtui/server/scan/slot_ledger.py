@@ -63,7 +63,7 @@ class SlotView:
     served_by: str
     """The id of the node itself, or of the primary whose replica it is."""
     slots: Slots
-    """Those that are served, as inclusive pairs."""
+    """The slots served, as inclusive pairs."""
     moves: Mapping[int, str] = field(default_factory=dict)
     """Slots that are being handed over or taken in, each with the id of the node that is to have it."""
     epoch: int = 0
@@ -106,7 +106,8 @@ def own_line(reply: bytes) -> list[bytes] | None:
 
 
 def served_slots(fields: Sequence[bytes]) -> Slots:
-    """Read the slots that a line's last fields name, as inclusive pairs in order; what are no slots is left out."""
+    """Read the slots in the last fields of a CLUSTER NODES line, as inclusive pairs in order; other fields are left
+    out."""
     found = [match for one in fields if (match := _SLOTS.fullmatch(one))]
     pairs = ((int(match[1]), int(match[2] or match[1])) for match in found)
     return sorted((first, last) for first, last in pairs if first <= last < SLOTS)
@@ -129,7 +130,7 @@ NONE: frozenset[int] = frozenset()
 
 @dataclass(slots=True)
 class _Node:
-    """What is known of one node."""
+    """The ledger's record of one node."""
 
     is_by_slot: bool
     """Whether its cursors go slot by slot."""
@@ -144,7 +145,7 @@ class _Node:
     has_left: bool = False
     """Whether it is no member of the cluster any more, so far as is known."""
     told_at: int = 0
-    """The number of its last view among those of all nodes; 0 for none."""
+    """The number of its last view, counted over all nodes; 0 before the first."""
     open: set[int] = field(default_factory=set)
     """Slots that are assigned to it and not covered."""
     clean: set[int] = field(default_factory=set)
@@ -164,7 +165,7 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a view has changed."""
+    """The changes made by a view."""
 
     visited: frozenset[int] = NONE
     """Slots of the node that are covered, from now on or once all other nodes have confirmed it."""
@@ -184,7 +185,7 @@ class SlotLedger:
         self.owners: list[str | None] = [None] * SLOTS
         """By slot the id of the node that serves it, also where it is covered; None while nobody says so."""
         self.covered: set[int] = set() if only is None else set(range(SLOTS)) - only
-        """Slots of which every key was delivered, and those that are not wanted."""
+        """Slots of which every key was delivered, and slots outside `only`."""
         self.doubted: dict[int, str] = {}
         """Covered slots that another node has turned out to be taking in, with its id: it may have keys of them."""
         self._unwanted = frozenset(self.covered)
@@ -233,12 +234,12 @@ class SlotLedger:
         return owner is not None and slot in self.moving(owner)
 
     def moving(self, node_id: str) -> AbstractSet[int]:
-        """The slots that are being moved by the view of this node, or taken in by those of others, with keys."""
+        """The slots that this node reports as moving, or that others with keys of them report as importing."""
         node = self._nodes[node_id]
         return node.moves.keys() | self._taken_in_but_by(node)
 
     def takes_in(self, node_id: str) -> bool:
-        """Whether a node is taking in slots that are not covered: what becomes of them, only its next view tells."""
+        """Whether this node is importing uncovered slots: only its next view tells their outcome."""
         moves = self._nodes[node_id].moves
         return any(target == node_id and slot not in self.covered for slot, target in moves.items())
 
@@ -248,7 +249,7 @@ class SlotLedger:
         return self._views
 
     def has_told(self, node_id: str, views: int) -> bool:
-        """Whether a node has told one after so many."""
+        """Whether this node has reported a view since the first `views` views."""
         return self._nodes[node_id].told_at > views
 
     @property
@@ -328,7 +329,7 @@ class SlotLedger:
         node.is_lost, node.empty = True, NONE
 
     def keep(self, members: AbstractSet[str]) -> None:
-        """Forget what nodes were taking in that have left the cluster: `members` are those that have not."""
+        """Forget the importing slots of nodes that have left the cluster: all but `members`."""
         for node_id, node in self._nodes.items():
             node.has_left = node_id not in members and not node.is_heard
             if node.has_left:
@@ -337,7 +338,8 @@ class SlotLedger:
     def observe(
         self, node_id: str, view: SlotView, *, begun: AbstractSet[int] = NONE, ended: AbstractSet[int] = NONE
     ) -> Observed:
-        """Learn what a node says of itself when, in its pass, the visits of some slots have begun and of some ended."""
+        """Learn a node's view, taken when the visits of slots `begun` had begun in its pass, and those of `ended` had
+        ended."""
         node = self._nodes[node_id]
         owned = view.owned if view.served_by == node_id else NONE
         is_other_epoch = node.epoch != view.epoch and (node.is_by_slot or owned <= node.owned)
