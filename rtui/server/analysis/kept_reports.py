@@ -1,11 +1,11 @@
 """The reports of earlier passes over a server and database, kept so that later ones can be compared with them.
 
-Each is a compressed JSON report in a folder of the user's state folder, named by when it was made, so nothing else has
-to be kept in step with the files. The folder's name is a hash of the server's address and database, as for the
+Each is a compressed JSON report in a folder of the user's state folder, named by the time it was made, so there is no
+index to keep in step with the files. The folder's name is a hash of the server's address and database, as for the
 positions of scans. Files hold names of keys and are readable by their owner only.
 
-What is kept is bounded, see `thinned`: at first all reports stay; beyond the bounds the oldest go, but the first of
-each day goes last, so that a month of nights is left of a day on which someone looked every minute.
+The number and size of reports are bounded, see `thinned`: at first all reports stay; beyond the bounds the oldest go,
+but the first of each day goes last, so that a month of nights outlasts a day on which someone looked every minute.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_REPORTS: Final = 30
 """Reports of one server and database that are kept."""
 
 MOST_BYTES: Final = 64 << 20
-"""What their files may take together."""
+"""Most bytes of their files together."""
 
 MOST_SERVERS: Final = 50
 """Servers and databases that reports are kept of; beyond, those without a new report for longest are dropped."""
@@ -55,10 +55,10 @@ class KeptFile:
 
 @dataclass(frozen=True, slots=True)
 class KeptReport:
-    """What a list says of a report, without its namespaces."""
+    """The list entry of a report, without its namespaces."""
 
     number: int
-    """In the list, from 1 for the newest; those that can't be read have one, too."""
+    """In the list, from 1 for the newest; unreadable reports are numbered, too."""
     file: KeptFile
     head: Head
     stats: Stats
@@ -103,9 +103,10 @@ class KeptReports:
         """Files that `reports` left out last, since they can't be read."""
 
     def keep(self, report: Report) -> Path:
-        """Write a report and drop those that are too many; raises OSError, and NotKeptError for one that is too large.
+        """Write a report and drop the oldest beyond the bounds; raises OSError, and NotKeptError for a report that is
+        too large.
 
-        One of the same millisecond is replaced.
+        A report of the same millisecond is replaced.
         """
         data = gzip.compress(write_json(report).encode(), mtime=0)
         if len(data) > MOST_BYTES:
@@ -122,7 +123,7 @@ class KeptReports:
         return path
 
     def files(self) -> list[KeptFile]:
-        """Return what is kept, the newest first; files of other names are none of ours."""
+        """Return the report files, the newest first; files of other names are ignored."""
         found = []
         with suppress(OSError):
             for path in self.folder.iterdir():
@@ -133,7 +134,7 @@ class KeptReports:
         return sorted(found, key=lambda one: one.made_at_s, reverse=True)
 
     def reports(self) -> Iterator[KeptReport]:
-        """Yield what a list says of each, the newest first; one that can't be read is left out, see `unreadable`."""
+        """Yield the list entry of each report, the newest first; unreadable files go to `unreadable` instead."""
         self.unreadable = []
         for number, file in enumerate(self.files(), 1):
             try:
@@ -167,7 +168,7 @@ class KeptReports:
 
 
 def default_base() -> Path:
-    """Return the folder that holds those of all servers."""
+    """Return the folder that holds the reports of all servers."""
     return state_folder() / "reports"
 
 
@@ -184,7 +185,7 @@ def all_kept(base: Path | None = None) -> list[KeptReports]:
 
 
 def split_reference(text: str) -> tuple[str, str] | None:
-    """Divide `TARGET@yesterday` into a target and what `KeptReports.find` takes; None for what is no such reference."""
+    """Split `TARGET@yesterday` into a target and the argument of `KeptReports.find`; None for any other text."""
     found = _REFERENCE.fullmatch(text)
     return None if found is None else (found["place"], found["which"])
 

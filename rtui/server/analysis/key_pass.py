@@ -1,8 +1,8 @@
-"""The pass of an analysis over all keys, or a sample: of which nodes what is asked, and what has been found.
+"""The pass of an analysis over all keys, or a sample: the nodes, the columns read, and the findings.
 
 Before the first key the columns are chosen by the number of keys. While a scan or a sample goes on, all nodes count in
-one place; where keys are delivered anew, that begins anew, too. At the end each node is asked for what the lists of the
-largest keys lack, and for its number of keys once more.
+one place; if keys are delivered anew, the count begins anew, too. At the end each node is asked for the missing facts
+of the largest keys, and for its number of keys once more.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:  # they are imported with Polars
 T = TypeVar("T")
 
 Work: TypeAlias = Scan | SamplePass | ClusterSamplePass
-"""What finds the keys."""
+"""The scan or sample that finds the keys."""
 
 LAST_S: Final = 30.0
 """How long the last questions, about the largest keys, may take; the report is made without them then."""
@@ -56,10 +56,10 @@ MANY_HELD: Final = 50_000
 """Keys that are added at once as soon as they are held."""
 
 ADD_EVERY_S: Final = 0.5
-"""How often what is held is added at least."""
+"""Seconds after which held rows are added at the latest."""
 
 LOOK_EVERY_S: Final = 0.02
-"""How often it is looked at whether so much is held that it is to be added."""
+"""Seconds between looks at the number of held rows."""
 
 NOT_OF_A_PART: Final = SafeText(
     "The size of every node has to be known (DBSIZE), so that each gives its part of the keys."
@@ -75,7 +75,7 @@ NO_ESTIMATE: Final = {
     Dialect.SLOTTED: "This server's cursors go slot by slot, so random ones do",
     Dialect.OPAQUE: "It is not known how this server counts its cursors, so random ones may",
 }
-"""Why there is no estimate of a node of a newer cluster, or of a server whose cursors are not those of Redis."""
+"""Why there is no estimate for a node of a newer cluster, or for a server whose cursors are not those of Redis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Part:
     slots: frozenset[int]
     """The slots that are theirs, and that are scanned wherever they move; each slot is in one part."""
     began_at_s: float
-    """When the pass began, in seconds since the epoch: what is counted in bins of time is by the same ones."""
+    """When the pass began, in seconds since the epoch: all parts count in the same bins of time."""
 
 
 class AnalysisPass:
@@ -103,49 +103,49 @@ class AnalysisPass:
         control: RunControl,
         part: Part | None = None,
     ) -> None:
-        """Count what `only` lets through, in a `part` of a cluster or all of it.
+        """Count the keys that `only` lets through, in a `part` of a cluster or all of it.
 
-        What counts it must have been imported (`table_import`).
+        The counting modules must have been imported (`table_import`).
         """
         self._options, self.control, self.only, self._part = options, control, only, part
         filters = (options.separators, options.match, options.key_type)
         self.scope = Scope(*filters, options.depth, options.top, pace=options.pace.value, preset=options.preset)
-        """What is asked of which keys, as the report says it."""
+        """The keys and facts that are counted, as the report states them."""
         self._is_sample = False
         """Whether the keys are a random sample."""
         self.rows: KeptRows | None = None
         """The rows of all keys so far where they are kept; another object once the pass begins anew."""
         self.began_at_s = 0.0
-        """When what has been counted began, in seconds since the epoch."""
+        """When the count began, in seconds since the epoch."""
         self.findings = self._new_findings()
-        """What has been counted so far; another object once that begins anew."""
+        """The count so far; another object once it begins anew."""
         self.nodes = InspectedNodes(deployment, self.findings, None if part is None else part.nodes)
         self.work: Work | PartedScan | None = None
-        """What finds the keys; None before it is chosen."""
+        """The scan or sample that finds the keys; None before it is chosen."""
         self._most_bytes: int | None = None
-        """What all keys can have at most; asked for estimates only."""
+        """Bound in bytes on the memory of all keys; read for estimates only."""
         self.notes: list[SafeText] = []
-        """What a reader of the figures has to know beside the notes of a scan."""
+        """Notes on the figures, besides the notes of a scan."""
 
     @property
     def cost(self) -> Cost:
-        """What it has cost so far."""
+        """Cost so far."""
         cost = Cost() if self.work is None else self.work.cost
         return replace(cost, commands=cost.commands + self.nodes.extra_commands)
 
     @property
     def sampled(self) -> SampledKeyspace | None:
-        """What a sample is of; None for a scan."""
+        """The keyspace that a sample stands for; None for a scan."""
         if not isinstance(self.work, SamplePass | ClusterSamplePass):
             return None
         return SampledKeyspace(self.work.population, self._most_bytes)
 
     async def begin(self) -> Sequence[NodeInspection]:
-        """Find all nodes and what may be asked there; return those that answer, one at least, else raise an error."""
+        """Find all nodes and their rights; return the reachable ones, at least one, else raise an error."""
         return await self.nodes.begin()
 
     async def choose_work(self, nodes: Sequence[NodeInspection]) -> Work:
-        """Choose the columns, and what finds the keys of these nodes; raises an RtuiError where that can't be had."""
+        """Choose the columns, and a scan or sample of these nodes; raises an RtuiError if none is possible."""
         work = self.work = await self._new_work(nodes)
         return work
 
@@ -174,11 +174,11 @@ class AnalysisPass:
         )
 
     def choose_columns(self) -> None:
-        """Choose what is asked of all keys, and begin to count: for a scan that others do, see `workers`."""
+        """Choose the columns of all keys, and begin to count: for a scan made by other processes, see `workers`."""
         self._choose_columns(columns_for(self._options.columns, self.nodes.size))
 
     async def _new_sample(self, nodes: Sequence[NodeInspection], wanted: int) -> Work:
-        """Return what draws so many keys, of each node by its size; raises an RtuiError where that can't be done."""
+        """Return a sample of `wanted` keys, of each node by its size; raises an RtuiError if none is possible."""
         size, is_one = self.nodes.size, len(self.nodes.all) == 1
         if len(nodes) < len(self.nodes.all) or (size is None and not is_one):
             raise RtuiError("No estimate", NOT_OF_A_PART)
@@ -214,7 +214,7 @@ class AnalysisPass:
 
     @for_purpose(Purpose.SERVER)
     async def _read_memory_bound(self) -> None:
-        """Ask what all keys can have at most; they may grow while they are sampled."""
+        """Read the bound on the memory of all keys; they may grow while they are sampled."""
         found = await for_each(self.nodes.all, NodeInspection.read_memory_bound)
         if None not in found:
             self._most_bytes = max(sum(bound for bound in found if bound is not None), self._most_bytes or 0)
@@ -241,7 +241,7 @@ class AnalysisPass:
         )
 
     def _keep_rows(self) -> None:
-        """Keep rows from nothing, where they are wanted and are not those of a sample."""
+        """Begin a new table of kept rows, if rows are wanted and the pass is no sample."""
         if self.rows is not None:
             self.rows.close()
         self.rows = None
@@ -252,7 +252,7 @@ class AnalysisPass:
             self.rows = KeptRows(memory_budget(), most, folder=folder)
 
     async def add_held(self) -> None:
-        """Add what the findings hold beside the pass, as long as it goes on."""
+        """Add the rows held by the findings from time to time, as long as the pass goes on."""
         added_at_s = time.monotonic()
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
@@ -296,13 +296,13 @@ class AnalysisPass:
             await node.complete_largest(self.findings.big, listed, self._options.top, turns)
 
     def _found_at(self, node: NodeInspection, slots: SlotsReport) -> int:
-        """Return how many keys were found at a node: those of the slots that it serves."""
+        """Return how many keys were found in the slots that a node serves."""
         if len(self.nodes.all) == 1:
             return self.findings.keys + self.findings.unread_keys
         return sum(sum(slots.keys[first : last + 1]) for first, last in node.slots or ())
 
     async def _check_count(self, node: NodeInspection, found: int) -> None:
-        """Note what can't be right: another number of keys than the node counts, or more keys gone than can be."""
+        """Note a contradiction: the node counts another number of keys, or more keys have vanished than can have."""
         work, before, vanished = self.work, node.before, self.findings.vanished_keys
         is_whole = isinstance(work, Scan | PartedScan) and work.state is ScanState.DONE and self.only.is_open
         if before is None or not (vanished > 0 or (is_whole and found != before.size)):
@@ -318,7 +318,7 @@ class AnalysisPass:
 
 
 async def _in_time(asking: Coroutine[object, object, None]) -> None:
-    """Ask what is asked at the end; raises ConnectionLost where that takes too long."""
+    """Await the last queries; raises ConnectionLost if they take too long."""
     try:
         async with asyncio.timeout(LAST_S):
             await asking

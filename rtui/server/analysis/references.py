@@ -1,12 +1,11 @@
-"""Follows the references that a registry declares, over a whole keyspace: what dangles, which copies disagree.
+"""Follows the references that a registry declares, over a whole keyspace: finds dangling ones and copies that disagree.
 
-First all names are listed, by one SCAN at the pace that was chosen, and matched; of each pattern with references so
-many keys as are wanted are kept, each with the same chance (reservoir sampling), or all. Then each of these is read as
-its preview is, a bounded page at a time, and the keys that it points to are asked for, 100 in a write; each key at its
-node. Two dozen keys are read at once, so that a slow link costs little; what that costs the server is spread over time
-as the pace says.
+First all names are listed, by one SCAN at the chosen pace, and matched; of each pattern with references the wanted
+number of keys is kept, each with the same chance (reservoir sampling), or all. Then each of these is read like its
+preview, a bounded page at a time, and the keys that it points to are looked up, 100 in a write; each key at its node.
+Two dozen keys are read at once, so that a slow link costs little; their server time is spread by the pace.
 
-Of a sample the share of broken keys has its 95 % interval: the keys are independent, though values of one key are not.
+In a sample the share of broken keys has its 95 % interval: the keys are independent, though values of one key are not.
 """
 
 from __future__ import annotations
@@ -57,10 +56,10 @@ AT_ONCE: Final = 2
 """Such groups at the same time."""
 
 KEY_US: Final = 40.0
-"""About what reading a key and its first page costs the server, without its elements."""
+"""Server time of reading a key and its first page without its elements, roughly, in µs."""
 
 ELEMENT_US: Final = 2.5
-"""About what an element costs: it is read, and the key that it points to is looked up."""
+"""Server time of an element, roughly, in µs: it is read, and the key that it points to is looked up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +79,14 @@ class _Checked:
 
     pattern: Pattern
     references: Sequence[tuple[Reference, CheckedReference, CheckedReference | None]]
-    """Each with its figures, and with those of its twin."""
+    """Each reference with its figures, and with those of its twin."""
     keys: list[bytes] = field(default_factory=list)
     seen: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What points in one key."""
+    """The referring values of one key."""
 
     values: Sequence[Sequence[bytes]]
     """Of each reference, each value once."""
@@ -96,7 +95,7 @@ class _Read:
 
 
 _PAGED: Final = (Source.MEMBER, Source.FIELDS)
-"""What has more on later pages of a value."""
+"""Sources whose values continue on later pages."""
 
 
 def _checked(pattern: Pattern, references: Sequence[Reference]) -> _Checked:
@@ -146,7 +145,7 @@ class ReferenceCheck:
         self.control = RunControl(options.pace)
         """Pauses, resumes, stops and paces it."""
         self.found = ReferenceChecks()
-        """What has been found so far."""
+        """The results so far."""
         self._deployment, self._registry, self._options = deployment, registry, options
         self._questions = KeyQuestions(deployment, clock)
         self._rng = new_random("references")
@@ -272,7 +271,7 @@ class ReferenceCheck:
     async def _compare(
         self, reference: Reference, figures: CheckedReference, values: Mapping[bytes, tuple[bytes | None, _Read, int]]
     ) -> int:
-        """Compare what points in keys with their twins; return how many elements these have."""
+        """Compare the referring values of keys with those of their twins; return how many elements the twins have."""
         whole = {name for name, read, _ in values.values() if name is not None and read.is_whole}
         others = await self._read(sorted(whole), [reference])
         for key, (name, read, at) in values.items():
@@ -286,14 +285,14 @@ class ReferenceCheck:
         return sum(len(one.values[0]) for one in others.values())
 
     async def _read(self, keys: Sequence[bytes], references: Sequence[Reference]) -> dict[bytes, _Read]:
-        """Read what points in each of some keys; those that are gone are left out."""
+        """Read the referring values of keys; keys that are gone are left out."""
         rows = await self._questions.row_facts(keys, with_more=True)
         left = [row for row in rows if not row.is_gone]
         found = await asyncio.gather(*(self._read_value(row, references) for row in left))
         return dict(zip((row.key for row in left), found, strict=True))
 
     async def _read_value(self, row: RowFacts, references: Sequence[Reference]) -> _Read:
-        """Read what points in one key, page by page."""
+        """Read the referring values of one key, page by page."""
         server = await self._questions.server_of(row.key)
         connection, capabilities = server.connection, server.capabilities
         facts = KeyFacts(

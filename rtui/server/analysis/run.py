@@ -1,6 +1,6 @@
-"""One analysis of a keyspace: its pass over the keys, and the reports of what they add up to, now and then and at last.
+"""One analysis of a keyspace: its pass over the keys, and the reports made from it, from time to time and at the end.
 
-What is asked of which keys, and what is found, is up to `key_pass`.
+`key_pass` decides which commands are sent about which keys, and counts the results.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ AROUND: Final = 1_000
 
 
 def analysis_bill(connection: Connection, options: AnalysisOptions) -> SafeText | None:
-    """Say what an analysis would cost, without a full stop, where the server bills commands; None where it does not."""
+    """Return the price of an analysis, without a full stop, if the server bills commands; else None."""
     server, keys = connection.server, None
     if server.compatible is None:
         return None
@@ -98,7 +98,7 @@ class AnalysisRun:
         """The hot keys of the report, and when they were asked for."""
         self._failure: SafeText | None = None
         self._notes: list[SafeText] = []
-        """What a reader of the figures has to know beside the notes of the pass."""
+        """Notes on the figures, besides the notes of the pass."""
         self._is_ended = False
 
     @property
@@ -124,7 +124,7 @@ class AnalysisRun:
 
     @property
     def cost(self) -> Cost:
-        """What it has cost so far."""
+        """Cost so far."""
         return Cost() if self._made is None else self._made.cost
 
     @property
@@ -135,7 +135,7 @@ class AnalysisRun:
 
     @property
     def rows(self) -> PassRows | None:
-        """The rows of all keys so far, which say why there are none where they were too many; None before the first."""
+        """The rows of all keys so far, or the reason why they are not kept; None before the first."""
         rows = None if self._made is None else self._made.rows
         if rows is None or not (rows.height or rows.why_none):
             return None
@@ -201,7 +201,7 @@ class AnalysisRun:
             self._revision += 1
 
     async def _make_pass(self) -> None:
-        """Import what counts, and make the pass; raises an RtuiError where that can't be."""
+        """Import the counting modules, and make the pass; raises an RtuiError if it is not possible."""
         await asyncio.to_thread(import_counting)
         self._made = AnalysisPass(self._options, self._only, self._deployment, self.control)
         self.hot = HotKeyReporter(self._connection, self._made.nodes.all[0].capabilities)

@@ -1,4 +1,4 @@
-"""What the Analyse screen reads: the analysis of a server while it runs, or a report that was opened from a file."""
+"""The source of the Analyse screen: the analysis of a server while it runs, or a report opened from a file."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ class AnalysisStatus:
     """An analysis at one moment: everything but its numbers."""
 
     server: ServerReport
-    """Who is or was asked; before the first report only what is known from the connection."""
+    """The server of the report; before the first report only the facts known from the connection."""
     progress: Progress = field(default_factory=Progress)
     cost: Cost = field(default_factory=Cost)
     pace: Pace = Pace.GENTLE
     columns: Columns | None = None
-    """What the next analysis asks of which keys; None for what suits their number."""
+    """Columns of the next analysis; None to choose them by the number of keys."""
     link: State = field(default_factory=Online)
     is_live: bool = True
     """Whether a server can be asked; False for a report from a file."""
     is_estimate: bool = False
     """Whether the analysis that runs, or ran last, inspects a sample only."""
     is_again: bool = False
-    """Whether what runs is asked again, so that the figures before stay and nothing is lost with it."""
+    """Whether the running analysis is a repetition, so that the earlier figures stay and nothing is lost with it."""
     hot_since_s: float = 0.0
     """Seconds since the server was asked for its hot keys; 0 where that is not known, as in a report from a file."""
     age_s: float | None = None
@@ -68,7 +68,7 @@ class AnalysisStatus:
     notes: tuple[SafeText, ...] = ()
     """Sentences that a reader of the numbers has to know."""
     is_kept: bool = False
-    """Whether reports are kept, when rtui ends that of what was found so far."""
+    """Whether quitting keeps a partial report."""
 
     @property
     def is_under_way(self) -> bool:
@@ -85,7 +85,7 @@ class AnalysisStatus:
 
     @property
     def lost_by_leaving(self) -> SafeText | None:
-        """A sentence about what the analysis loses when rtui ends now; None for nothing that took long."""
+        """A sentence on the results lost when rtui ends now; None if the analysis is short, or a repetition."""
         if not self.is_under_way or self.is_again or self.cost.elapsed_s < ASK_FROM_S:
             return None
         lost = "ends it: what it has found is kept as a partial report" if self.is_kept else "loses what it has found"
@@ -121,10 +121,10 @@ class AnalysisSession:
         *,
         deployment: Deployment | None = None,
     ) -> None:
-        """`options` returns what to analyse whenever one begins; `suspended` suspends other work while it runs.
+        """`options` returns the options for each analysis as it begins; `suspended` suspends other work while it runs.
 
-        `clock` gives seconds since the epoch; each report that is done is added to `kept`. All nodes of the
-        `deployment` are analysed, if there is one.
+        `clock` gives seconds since the epoch; each finished report is added to `kept`. All nodes of the `deployment`
+        are analysed, if there is one.
         """
         self.kept = kept
         self._deployment = deployment
@@ -132,7 +132,7 @@ class AnalysisSession:
         self._options = options
         self.control = RunControl(options().pace)
         self._columns = self.given_columns = options().columns
-        """Those that the options gave."""
+        """The columns given by the options."""
         self._suspended = suspended
         self._clock = clock
         self._stamp: ServerStamp | None = None
@@ -196,7 +196,7 @@ class AnalysisSession:
 
     @property
     def under_way(self) -> Progress | None:
-        """How far an analysis is that has begun and not ended, be it paused; None where there is none."""
+        """The progress of an analysis under way, even if paused; None if there is none."""
         progress = self._progress()
         return None if progress.state is ScanState.READY or progress.state.is_over else progress
 
@@ -230,9 +230,9 @@ class AnalysisSession:
 
     @property
     def rows(self) -> PassRows | None:
-        """The rows of the analysis that the report is of; None where none are kept.
+        """The rows of the analysis behind the report; None if none are kept.
 
-        Those of another run of the server, or of other nodes, are dropped.
+        Rows of another run of the server, or of other nodes, are dropped.
         """
         if self._rows_stamp is not None:
             (stamp, nodes), connection = self._rows_stamp, self._connection
@@ -254,7 +254,7 @@ class AnalysisSession:
 
     @property
     def bill(self) -> SafeText | None:
-        """What the next analysis would cost, without a full stop; None where commands are free."""
+        """The price of the next analysis, without a full stop; None if commands are free."""
         return analysis_bill(self._connection, replace(self._options(), columns=self._columns))
 
     @property
@@ -279,7 +279,7 @@ class AnalysisSession:
             await self._analysis.ask_hot()
 
     async def close(self) -> None:
-        """End everything without sending anything more; of an analysis that has run for long, keep what there is."""
+        """End everything without sending anything more; keep a partial report of an analysis that has run for long."""
         task, self._task = self._task, None
         found = None if task is None or self.status.lost_by_leaving is None else self.report
         await end_task(task)
@@ -289,7 +289,7 @@ class AnalysisSession:
             await self._keep(structs.replace(found, head=structs.replace(found.head, coverage=coverage)))
 
     async def _run(self, before: asyncio.Task[None] | None, analysis_run: AnalysisRun) -> None:
-        """Run an analysis once the one before has ended, with other work suspended."""
+        """Run an analysis once the previous one has ended, with other work suspended."""
         await end_task(before)
         began = self._stamp = stamp_now(self._connection, self._clock())
         with self._suspended():
@@ -391,4 +391,4 @@ class FixedAnalysis:
 
 
 AnalysisSource: TypeAlias = AnalysisSession | FixedAnalysis
-"""What the screen shows."""
+"""The source of the Analyse screen."""

@@ -1,4 +1,4 @@
-"""Imports what counts keys in tables, which takes a third of a second: in a thread, and only for a pass."""
+"""Imports the counting modules (Polars), which takes a third of a second: in a thread, and only for a pass."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ NOT_THIS_PROCESSOR: Final = "This processor has no AVX2: to count keys here, ins
 
 
 def use_one_heap() -> None:
-    """Have all threads allocate from one heap, as long as no other thread did: each keeps what it freed in its own one.
+    """Make all threads allocate from one heap (GNU C library), so that they reuse each other's freed memory.
 
-    That is so in the GNU C library.
+    Must be called before another thread allocates.
     """
     if sys.platform == "linux" and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
         mallopt(_M_ARENA_MAX, 1)

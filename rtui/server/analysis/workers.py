@@ -65,7 +65,7 @@ STARTS_WITH: Final = ("PATH", "HOME", "LANG", "LC_", "PYTHON", "LD_", "DYLD_", "
 PROGRAM: Final = (
     "import sys; sys.path[:] = sys.argv[2:]; from rtui.server.analysis.workers import serve; serve(int(sys.argv[1]))"
 )
-"""What a worker runs; it is given the id of its parent and the module search path of that."""
+"""The program of a worker; its arguments are the id of its parent and the parent's module search path."""
 
 PR_SET_PDEATHSIG: Final = 1
 LENGTH_BYTES: Final = 8
@@ -74,7 +74,7 @@ LARGE_BYTES: Final = 1 << 18
 
 
 class Work(NamedTuple):
-    """What a worker is to do; the first message to it."""
+    """The task of a worker; the first message to it."""
 
     part: Part
     options: AnalysisOptions
@@ -116,14 +116,14 @@ class Found(NamedTuple):
     scan: ScanPart
     nodes: Sequence[NodeFacts]
     notes: Sequence[SafeText]
-    """What a reader of the figures has to know beside the notes of the scan."""
+    """Notes on the figures, besides the notes of the scan."""
 
 
 def collect(part: Part, options: AnalysisOptions, parent: Parent | None = None) -> Found:
-    """Inspect a part of a cluster, and return its sums; raises an RtuiError where that can't be.
+    """Inspect a part of a cluster, and return its sums; raises an RtuiError if it is not possible.
 
-    Needs nothing of the process but rtui: it connects by itself, and takes and returns what can be pickled, but that
-    passwords only can be by the pickler of this module. The `parent` is told how far it is, and may stop it.
+    Needs nothing of the process but rtui: it connects by itself, and its arguments and result can be pickled, passwords
+    only by the pickler of this module. The `parent` receives the progress, and may stop it.
     """
     return asyncio.run(_collect(part, options, parent))
 
@@ -195,7 +195,7 @@ class Parent:
         self._sink.flush()
 
     def control(self, options: AnalysisOptions, log: CommandLog) -> RunControl:
-        """Return what controls the run of this worker, from now on by what the parent says."""
+        """Return the control of this worker's run, driven from now on by messages of the parent."""
         made, loop = WorkerControl(options, self), asyncio.get_running_loop()
         if self.work.logs:
             log.on_over.append(self.send)
@@ -320,7 +320,7 @@ class Worker:
             self._process.stdin.write(packed(message))
 
     def stop(self) -> None:
-        """Have it end, within STOP_S, with what it has: the pass is stopped."""
+        """Make the worker end within STOP_S with its results so far: its pass is stopped."""
         self.send(Stop(self.scan.control.stop_reason or SafeText("")))
         if self._limit is not None:
             self._limit.reschedule(asyncio.get_running_loop().time() + STOP_S)
@@ -338,7 +338,7 @@ class Worker:
             raise RtuiError("No worker", f"No worker process can be started: {reason_of(error)}.") from error
 
     async def run(self, options: AnalysisOptions) -> None:
-        """Take in what the process tells until all is `found`; raises an RtuiError where it fails or ends."""
+        """Process the worker's messages until all is `found`; raises an RtuiError if it fails or ends."""
         giving: dict[str, asyncio.Task[None]] = {}
         environment = {name: value for name, value in os.environ.items() if not name.startswith(STARTS_WITH)}
         try:
@@ -396,7 +396,7 @@ class Worker:
 
 @contextlib.contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Have processes that are started not be ended by what a terminal sends to all, before they can ignore it."""
+    """Block the terminal's signals in started processes until they can ignore them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield
@@ -405,7 +405,7 @@ def _signals_blocked() -> Iterator[None]:
 
 
 def divided(sizes: Mapping[str, int | None], most: int) -> list[list[str]]:
-    """Divide nodes by their numbers of keys, None where that is not known, into at most so many lists, none empty."""
+    """Divide nodes by their numbers of keys (None: unknown) into at most `most` lists, none empty."""
     mean = max(1, sum(size or 0 for size in sizes.values()) // max(1, len(sizes)))
     weights = {node_id: mean if size is None else size for node_id, size in sizes.items()}
     lists: list[list[str]] = [[] for _ in range(min(most, len(sizes)))]
@@ -431,7 +431,7 @@ def parts_of(nodes: Sequence[NodeInspection], deployment: Deployment, began_at_s
 
 
 async def collect_in_workers(made: AnalysisPass, options: AnalysisOptions, deployment: Deployment, most: int) -> None:
-    """Have the nodes of a pass that has begun inspected by at most so many processes, and add up what they find.
+    """Inspect the nodes of a pass that has begun in at most `most` processes, and add up their results.
 
     The nodes of a process that ends early are lost, and the report names their slots; all others go on.
     """

@@ -1,1 +1,2 @@
-"""The inspection of every key of a keyspace: what is asked, at which cost, and how the answers become columns."""
+"""The inspection of every key of a keyspace: the commands sent about a key, their cost, and replies turned into
+columns."""

@@ -1,4 +1,4 @@
-"""Batches of keys with what is known of each."""
+"""Batches of keys with their known facts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class InspectedBatch:
     lengths: Sequence[int] | None = None
     """Bytes of a string, else the number of elements."""
     note: str = ""
-    """What a reader has to know about these keys, such as why their memory was not asked for; a safe sentence."""
+    """A note for the reader about these keys, such as why their memory was not asked for; a safe sentence."""
     is_sampled: bool = True
     """Whether these keys stand for others: all keys do where all are asked the same, else those chosen at random.
 

@@ -1,4 +1,4 @@
-"""What a report says of the nodes of a cluster: what each holds, how far its scan got, which slots were not covered.
+"""The nodes of a cluster in a report: the keys of each, its progress, and the slots that were not covered.
 
 Keys and bytes of a node are those of its slots, which are counted as one for all nodes: so keys of a slot that moved
 count for the node that serves it in the end.
@@ -34,7 +34,7 @@ NAMED: Final = 3
 """So many of the nodes whose slots were not covered are named in the head of a report; the rest is counted."""
 
 TtlCounts: TypeAlias = tuple[Sequence[int], Sequence[int]]
-"""By slot the keys whose time to live is known, and those of them without one."""
+"""By slot: the keys whose time to live is known, and how many of these never expire."""
 
 UNSERVED: Final = "no node serves them"
 
@@ -46,9 +46,9 @@ def cluster_report(
     ttl_counts: TtlCounts,
     label_of: Callable[[str], str],
 ) -> ClusterReport:
-    """Return what is said of all nodes.
+    """Return the cluster section of a report.
 
-    `scan` is None for an estimate; `label_of` returns host and port of a node by its id: of the primary, also where a
+    `scan` is None for an estimate; `label_of` returns `host:port` of a node by its id: of the primary, even if a
     replica was asked.
     """
     progress = {one.id: one for one in (() if scan is None else scan.nodes)}
@@ -78,7 +78,7 @@ def _moving(
 
 
 def _uncovered(nodes: Sequence[ClusterNode], scan: Scan | PartedScan) -> list[UncoveredSlots]:
-    """Return what the scan has not covered, each slot with the node that serves it, or did when the analysis began."""
+    """Return the uncovered slots, each with the node that serves it, or served it when the analysis began."""
     reasons = {slot: one.why for one in scan.uncovered for first, last in one.slots for slot in range(first, last + 1)}
     uncovered: list[UncoveredSlots] = []
     for node in nodes:
@@ -152,10 +152,10 @@ def _others(ranges: Sequence[tuple[int, int]]) -> SlotRanges:
 
 
 def covered(coverage: Coverage, cluster: ClusterReport | None, why_ended: str | None) -> Coverage:
-    """Return the coverage of a report, partial where slots were not covered; the reason names them.
+    """Return the coverage of a report: partial, with a reason that names them, if slots were not covered.
 
-    `why_ended` is why the whole run was ended before it was done, if it was. The fraction of the whole scan counts what
-    is left of nodes that were begun; slots that no scan has begun, or none has left over, are taken off here.
+    `why_ended`: why the whole run was ended early, if it was. The fraction of the whole scan accounts for nodes that
+    were begun but not finished; slots that no scan began or left over are subtracted here.
     """
     if cluster is None or not cluster.uncovered or coverage.kind is CoverageKind.ESTIMATE:
         return coverage

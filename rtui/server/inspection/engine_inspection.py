@@ -1,8 +1,8 @@
-"""An inspection by the compiled engine, which asks about each key and holds what is known of it in arrays.
+"""An inspection by the compiled engine, which queries each key and holds its facts in arrays.
 
-After a slice of time the rows about which all is known become a table. Keys that it leaves to Python, since an eye has
-to be kept on what they cost, go on in the stages of `InspectionPipeline`. What a reply means that is no plain answer,
-and which lengths are asked late, is decided here.
+After a slice of time the rows whose facts are complete become a table. Keys that the engine leaves to Python, because
+the cost of their queries must be watched, go on in the stages of `InspectionPipeline`. This module interprets
+unexpected replies, and decides which lengths to ask late.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ ASKS_MEMORY: Final = 1 << 4
 ASKS_LENGTH: Final = 1 << 5
 
 LATE_AT_ONCE: Final = 256
-"""After so many lengths of a type that are asked late, it is looked anew of which keys they are asked.
+"""Late lengths of a type to ask before the choice of keys is made anew.
 
-Or after a quarter more than before, since what is needed rises slowly then.
+Or a quarter more than were asked so far, since the threshold rises slowly then.
 """
 
 MOMENT_MS: Final = 125
@@ -59,14 +59,14 @@ MOMENT_MS: Final = 125
 
 
 class Taken(NamedTuple):
-    """What an engine has found in one slice."""
+    """The results of an engine from one slice."""
 
     rows: EngineRows
     unread: list[bytes]
     exported: list[EngineRow]
     vanished: int
     late: list[tuple[bytes | None, tuple[int, int, int | None]]]
-    """By type what was asked late, see `ScanEngine.take_late`."""
+    """By type, the lengths asked late; see `ScanEngine.take_late`."""
 
 
 class InspectingEngine:
@@ -83,7 +83,7 @@ class InspectingEngine:
         engine.know_types(list(QUERIES))
 
     def decide(self, column: int, key_type: bytes | None, kind: Kind, value: bytes | int | None) -> int:
-        """Say what a reply means that is no plain answer; raises ServerBusyError."""
+        """Return how the engine treats an unexpected reply: gone, unknown, …; raises ServerBusyError."""
         length = queries_of(key_type).length
         command = _COMMANDS.get(column, length)
         name = "" if command is None else command.spec.name
@@ -105,7 +105,7 @@ class InspectingEngine:
         return IS_UNKNOWN
 
     def prepare(self) -> None:
-        """Tell the engine what to ask from now on, where that has changed."""
+        """Set the engine's commands, if they have changed."""
         plan, engine = self._plan, self._engine
         engine.tells_absent = self._pipeline.on_absent is not None
         types = engine.types()
@@ -129,7 +129,7 @@ class InspectingEngine:
             engine.set_own_reads(self._pipeline.own_reads.hashes())
 
     def _define(self, number: int, key_type: bytes | None) -> None:
-        """Tell the engine what is asked of keys of one type."""
+        """Set the engine's commands for keys of one type."""
         plan = self._plan
         policy = plan.memory(key_type).policy
         if policy is MemoryUsagePolicy.FREE:
@@ -170,7 +170,7 @@ class InspectingEngine:
             self._engine.ask_late(number, least, most if is_open else left, is_open=is_open)
 
     def take(self) -> None:
-        """Take what the engine has found since the last time."""
+        """Take the engine's results since the last call."""
         engine = self._engine
         vanished, types = engine.progress()[6], engine.types()
         self._taken = Taken(
@@ -186,7 +186,7 @@ class InspectingEngine:
             self._pipeline.on_absent(absent)
 
     def hand_on(self) -> Iterator[None]:
-        """Hand what was taken to the findings and the pipeline, in parts; see `EngineQueries`."""
+        """Hand the results taken to the findings and the pipeline, in parts; see `EngineQueries`."""
         taken, self._taken = self._taken, None
         if taken is None:
             return

@@ -1,10 +1,10 @@
-"""The nodes of one analysis: those that it begins with, those that come meanwhile, and which slots each has in the end.
+"""The nodes of one analysis: those it begins with, nodes that join meanwhile, and the slots that each has in the end.
 
 Slots move while they are scanned, and replicas take over. The keys of a slot count for the node that serves it in the
-end; for one that nobody serves any more, for the node that did when the analysis began.
+end; if no node serves it any more, for the node that did when the analysis began.
 
-Nodes of one cluster may differ in version, rights and NO-TOUCH, so each has a plan and a pipeline of its own. What they
-find goes to one place: a tree of patterns for each node would take its memory as often as there are nodes, and could
+Nodes of one cluster may differ in version, rights and NO-TOUCH, so each has a plan and a pipeline of its own. Their
+findings go to one place: a tree of patterns for each node would take its memory as often as there are nodes, and could
 not be joined to the tree of one server with all keys, since which names are folded depends on all of them.
 """
 
@@ -48,11 +48,11 @@ if TYPE_CHECKING:  # they are imported with Polars
 
 
 class NodeFacts(NamedTuple):
-    """What is known of a node after its keys were inspected by another process; can be pickled."""
+    """Facts about a node whose keys were inspected by another process; can be pickled."""
 
     id: str
     is_of_part: bool
-    """Whether it was one of those that the process was given; else slots of these have moved to it."""
+    """Whether the process was given this node; else slots of its nodes have moved to it."""
     plan: InspectionPlan
     unread: Counter[str]
     own_read_keys: int
@@ -98,10 +98,10 @@ class NodeInspection:
         self.failure: SafeText | None = None
         """Why it could not be asked at all."""
         self.extra_commands = 0
-        """Commands beside those of the scan and its questions."""
+        """Commands other than those of the scan and its queries."""
 
     def facts(self, *, is_of_part: bool) -> NodeFacts:
-        """Return what another process has to know of it."""
+        """Return the facts about this node, for another process."""
         return NodeFacts(
             *(self.node.id, is_of_part, self.plan, self.pipeline.unread, self.pipeline.own_read_keys),
             *(self.size, self.before, self.counted_on, self.key_sizes, self.lfu_settings),
@@ -109,7 +109,7 @@ class NodeInspection:
         )
 
     def adopt(self, facts: NodeFacts) -> None:
-        """Take over what another process has found out of it."""
+        """Adopt the facts that another process has found about this node."""
         self.plan, self.capabilities = facts.plan, facts.plan.capabilities
         self.pipeline = self._new_pipeline(self.plan)
         self.pipeline.unread, self.pipeline.own_read_keys = facts.unread, facts.own_read_keys
@@ -135,7 +135,7 @@ class NodeInspection:
         return any(first <= slot <= last for first, last in self.slots)
 
     async def begin(self) -> None:
-        """Find out what may be asked, and what the node counts; raises ConnectionLost."""
+        """Find out the node's rights and its own counts; raises ConnectionLost."""
         state = self.connection.state
         if self.node.id and isinstance(state, Lost):  # the other nodes of the cluster need not wait for it
             raise state.reason or ConnectionLost("There is no connection to it yet.")
@@ -146,7 +146,7 @@ class NodeInspection:
 
     @for_purpose(Purpose.SERVER)
     async def _read_server(self, server: CommandRunner) -> None:
-        """Ask for the size of the database and what the server knows of all keys; raises ConnectionLost."""
+        """Ask for the size of the database, and the server's own figures of all keys; raises ConnectionLost."""
         capabilities = self.capabilities
 
         async def snapshot() -> SizeSnapshot | None:
@@ -162,7 +162,7 @@ class NodeInspection:
         self.size = None if now is None else now.size
 
     async def scan_node(self) -> ScanNode:
-        """Return what a scan of all of its keys begins with; raises ConnectionLost."""
+        """Return the node for a scan of all of its keys; raises ConnectionLost."""
         node = await with_slots(
             ScanNode(
                 *(self.connection, self.dialect, self.node.id or None),
@@ -181,7 +181,8 @@ class NodeInspection:
         return await memory_bound(self.connection, self.capabilities)
 
     async def complete_largest(self, big: TopKeys, listed: BigReport, top: int, turns: Turns) -> None:
-        """Ask what the lists of the largest keys, `listed` by now, lack of its own ones; raises ConnectionLost."""
+        """Ask for the missing facts of this node's keys in `listed`, the lists of the largest keys; raises
+        ConnectionLost."""
         largest = [record for record in largest_keys(listed, self.plan, top) if self.owns(record.key)]
         if not largest:
             return
@@ -219,7 +220,7 @@ class InspectedNodes:
         self.all = [self._new(ServerNode(deployment.home))]
         """One at least; before `begin` it is the home server."""
         self._replaced: list[NodeInspection] = []
-        """What was asked over connections to some of these nodes that are not used any more."""
+        """Nodes whose connection was replaced; their commands still count."""
 
     def _new(self, node: ServerNode) -> NodeInspection:
         found = NodeInspection(node, self._findings)
@@ -233,9 +234,9 @@ class InspectedNodes:
         return bool(self.all[0].node.id)
 
     async def begin(self) -> list[NodeInspection]:
-        """Find all nodes and what may be asked there; return those that answer, one at least, else raise an error.
+        """Find all nodes and their rights; return the reachable ones, at least one, else raise an error.
 
-        Of `only` some nodes none need answer: others may serve their slots by then.
+        With `only` some nodes, none need answer: others may serve their slots by then.
         """
         home, found = self._deployment.home, await self._deployment.scanned(only=self._only)
         if not found:
@@ -272,7 +273,7 @@ class InspectedNodes:
         return self._cluster.given_up
 
     async def node(self, node_id: str) -> ScanNode:
-        """Return a node that has come, or come back, once it is known what may be asked there; raises an RtuiError."""
+        """Return a node that has joined, or come back, with its rights known; raises an RtuiError."""
         server = await self._deployment.scanned_node(node_id)
         known = next((one for one in self.all if one.node.id == node_id), None)
         if known is not None and known.failure is None and known.connection is server.connection:
@@ -286,14 +287,15 @@ class InspectedNodes:
         return await found.scan_node()
 
     def facts(self) -> list[NodeFacts]:
-        """Return what another process has to know of all nodes: those of a pass over `only` some, and others."""
+        """Return the facts about all nodes, for another process: nodes of `only` are marked as its part."""
         only = self._only or ()
         nodes = [(node, node.node.id in only) for node in self.all]
         nodes += [(node, False) for node in self._replaced]
         return [node.facts(is_of_part=is_of_part) for node, is_of_part in nodes]
 
     async def adopt(self, found: Iterable[NodeFacts]) -> None:
-        """Take over what another process has found out of some nodes; raises an RtuiError for one that can't be had."""
+        """Adopt the facts that another process has found about some nodes; raises an RtuiError if a node can't be
+        reached."""
         for facts in found:
             known = next((node for node in self.all if node.node.id == facts.id), None)
             if known is None:
@@ -335,17 +337,17 @@ class InspectedNodes:
 
     @property
     def serving(self) -> list[NodeInspection]:
-        """Those that have slots, all where none has; also the only server."""
+        """The nodes that own slots; all nodes if none does; also the only server."""
         return [node for node in self.all if node.slots is None or node.slots] or self.all
 
     @property
     def slots(self) -> SlotRanges | None:
-        """The slots of all nodes; None where those of one are not known."""
+        """The slots of all nodes; None if those of a node are unknown."""
         found = [node.slots for node in self.all]
         return None if None in found else joined_ranges(one for of_node in found for one in of_node or ())
 
     def listed(self, unlisted: set[int]) -> SlotRanges | None:
-        """Return the slots but for these and those of nodes that could not be asked; None where there is no other."""
+        """Return the slots except `unlisted` and those of failed nodes; None if that is all, or if slots are unknown."""
         if self.slots is None:
             return None
         left_out = unlisted.union(*(_slots(node.slots) for node in self.all if node.failure is not None))
@@ -361,7 +363,7 @@ class InspectedNodes:
 
     @property
     def key_sizes(self) -> tuple[KeySizes, ...]:
-        """What the nodes know themselves of the sizes of all keys."""
+        """The servers' own histograms of the sizes of all keys."""
         return joined_key_sizes([node.key_sizes for node in self.serving])
 
     @property
@@ -371,7 +373,7 @@ class InspectedNodes:
 
     @property
     def extra_commands(self) -> int:
-        """Commands beside those of the scan and its questions."""
+        """Commands other than those of the scan and its queries."""
         return sum(node.extra_commands for node in (*self._replaced, *self.all))
 
 

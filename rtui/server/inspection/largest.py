@@ -1,8 +1,8 @@
-"""The last questions of an inspection: what the lists of the largest keys still lack.
+"""The last queries of an inspection: the missing facts of the largest keys.
 
-The lengths of the largest keys by memory, where they were not asked; then the longest keys of a type are known for sure
-if all others have too little memory to be longer. Their encodings, and where those were asked of a sample, idle times
-or access counters.
+The lengths of the largest keys by memory, if they were not asked; then the longest keys of a type are known for sure if
+all others have too little memory to be longer. Their encodings and, if asked of a sample only, their idle times or
+access counters.
 """
 
 from __future__ import annotations
@@ -83,9 +83,10 @@ async def complete_largest(
 async def _with_last_use(
     lane: Lane, plan: InspectionPlan, records: Sequence[KeyRecord], learn: Callable[..., None], own_reads: OwnReads
 ) -> tuple[list[KeyRecord], int]:
-    """Ask for the idle time or access counter of those keys that were not in the sample; return how many were asked.
+    """Ask for the idle time or access counter of keys outside the sample; return the completed records and how many
+    were asked.
 
-    An idle time is turned into what it was when the other facts were asked, 0 where the key was used since.
+    An idle time is converted to the time when the other facts were asked, 0 if the key was used since.
     """
     command = plan.recency if plan.columns.idle is Asked.SAMPLED else None
     lacking = [one for one in records if one.idle_s is None and one.frequency is None]
@@ -122,9 +123,9 @@ def _questions(record: KeyRecord, plan: InspectionPlan) -> list[tuple[KeyRecord,
 
 
 def prove_longest(late_lengths: Sequence[LateLengths], big: TopKeys) -> None:
-    """Tell `big` how long the keys are at most whose length is not known, when all by memory have been asked.
+    """Tell `big` the greatest possible length of unknown keys, once all listed by memory have been asked.
 
-    Such a key has no more memory than the last one of the list by memory. `late_lengths` are those of all nodes.
+    Such a key has no more memory than the last one in the list by memory. `late_lengths` are those of all nodes.
     """
     for key_type, records in big.report().by_type_memory.items():
         if len(records) >= big.top and all(record.length is not None for record in records):

@@ -1,6 +1,6 @@
-"""What is asked of some keys only after the second stage, and how all keys go into tables.
+"""Queries about some keys after the second stage, and the way of all keys into tables.
 
-A batch that was asked everything that the second stage asks takes one of these ways:
+A batch that has the replies of the second stage takes one of these ways:
 
     a length is to be asked     it waits for the THIRD stage where `late_lengths` chooses it
     its memory is not bounded   it waits for a TIMED query, alone in its write, so that its time can be measured
@@ -58,7 +58,7 @@ class LastStages:
         return self._long.keys + self._unbounded.keys
 
     def use_other_server(self) -> None:
-        """Forget what MEMORY USAGE has cost: another server may take more or less time."""
+        """Forget the measured cost of MEMORY USAGE: another server may take more or less time."""
         self.cost_watch = CostWatch()
 
     def reset(self) -> None:
@@ -82,7 +82,7 @@ class LastStages:
             self._long.add(query.batch)
 
     def length_queries(self, most: int) -> Iterator[Query]:
-        """Take up to so many keys of the third stage and yield the queries about them, or let them go on unasked."""
+        """Take up to `most` keys of the third stage and yield the queries about them, or pass them on unasked."""
         for batch in self._long.take(most):
             length = self._plan.third_command(batch.key_type)
             if length is not None:
@@ -146,10 +146,9 @@ class LastStages:
         round_trip_s: float | None,
         clocks: tuple[Reply, Reply] | None = None,
     ) -> None:
-        """Hand on keys of a timed query about so many; if that took too long, all others that wait for one, too.
+        """Pass on the keys of a timed query about `asked` keys; if it took too long, all others that wait for one, too.
 
-        How long it took is told by `clocks`, the replies to INFO commandstats before and after it, else by its round
-        trip.
+        Its time is read from `clocks`, the replies to INFO commandstats before and after it, else it is the round trip.
         """
         self._is_timing = False
         server_s = None if clocks is None else self.cost_watch.server_s(*clocks, asked)

@@ -1,14 +1,14 @@
-"""Decides of which keys that are not sampled the length is asked after all, so that the lists of the longest are exact.
+"""Decides which unsampled keys are asked for their length after all, so that the lists of the longest are exact.
 
 A string of 3,000 bytes takes at least 3,000 bytes of memory, a hash of 3,000 fields at least 6,000: each type has its
-least bytes for a unit of length (`InspectionPlan.least_element_bytes`). So once the list of the 100 longest hashes
-ends with one of 3,000 fields, a hash of less than 6,000 bytes can't enter it, and its length need not be asked. Keys
-with at least so much memory are asked in the third stage, and their answers raise what is needed for the next ones.
-Where MEMORY USAGE says nothing of the length, as with lists and streams, all keys are asked.
+least bytes for a unit of length (`InspectionPlan.least_element_bytes`). So once the list of the 100 longest hashes ends
+with one of 3,000 fields, a hash of less than 6,000 bytes can't enter it, and its length need not be asked. Keys with at
+least that much memory are asked in the third stage, and their replies raise the threshold for the next ones. If MEMORY
+USAGE gives no bound on the length, as with lists and streams, all keys are asked.
 
-Where most keys are about as long as the longest, that would ask nearly all of them. So there is a limit for each type:
-a sixteenth of all keys, and some thousand. Beyond it keys are left out, and the findings are told how long those may be
-at most: then the list may lack keys, and says so.
+If most keys are about as long as the longest, that would ask nearly all of them. So there is a limit for each type: a
+sixteenth of all keys, and some thousand. Beyond it keys are left out, and the findings are told the greatest possible
+length of these: then the list may lack keys, and says so.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rtui.server.inspection.plan import InspectionPlan
 from rtui.table.top_keys import UNKNOWN_LENGTH
 
 LATE_SHARE: Final = 1 / 16
-"""Of each type the length of so many keys is asked late at most, as a share of the keys that are not sampled."""
+"""Most keys of a type that are asked late for their length, as a share of the unsampled keys."""
 
 LATE_KEYS: Final = 1_000
 """So many keys of each type are asked in any case, or four times as many as a list has."""
@@ -42,7 +42,7 @@ class LongestKeys(Protocol):
         ...
 
     def leave_out(self, key_type: bytes | None, most_length: int) -> None:
-        """Count in that there are keys whose length is not known, but that it is so much at most."""
+        """Count keys whose length is unknown, but at most `most_length`."""
 
 
 class LateLengths:
@@ -53,7 +53,7 @@ class LateLengths:
         self._seen = 0
         self._asked: Counter[bytes | None] = Counter()
         self._pausing: set[bytes | None] = set()
-        """Types of which so many were asked that no more may be for a while."""
+        """Types that have used up their late lengths for a while."""
 
     def least_memory(self, key_type: bytes | None, big: LongestKeys) -> int | None:
         """Return from which memory on the length of keys of this type is asked now; None where it is not at all.
@@ -85,7 +85,7 @@ class LateLengths:
         self._asked[key_type] += asked
 
     def choose(self, batch: InspectedBatch, big: LongestKeys) -> Sequence[int]:
-        """Return the indexes of the keys whose length is to be asked, and tell `big` of those that are left out."""
+        """Return the indexes of the keys to ask for their length, and tell `big` of the keys left out."""
         if batch.is_sampled or batch.lengths is not None or not self._plan.samples_lengths(batch.key_type):
             return ()
         memory, size = batch.memory_bytes, len(batch.keys)
@@ -104,7 +104,7 @@ class LateLengths:
         return chosen
 
     def most_length(self, key_type: bytes | None, memory_bytes: int | None) -> int:
-        """Return how long a key of so much memory is at most; UNKNOWN_LENGTH where nothing is known."""
+        """Return the greatest possible length of a key of this memory; UNKNOWN_LENGTH if there is no bound."""
         least = self._plan.least_element_bytes(key_type)
         return UNKNOWN_LENGTH if memory_bytes is None or not least else max(SHORT_LENGTH, memory_bytes // least)
 

@@ -100,7 +100,7 @@ class ListedKeys:
         return self._skip
 
     def divided(self, keys: list[bytes]) -> tuple[list[bytes], list[bytes]]:
-        """Return those of the next keys that are listed that are sampled, and the others."""
+        """Divide the next listed keys into sampled keys and others."""
         every = self._plan.sample_every
         if every == 1:
             return keys, []
@@ -116,7 +116,7 @@ class ListedKeys:
         waiting += keys
 
     def take(self, most: int) -> Iterator[InspectedBatch]:
-        """Take up to so many keys; of sampled keys and others so many that both run out together."""
+        """Take up to `most` keys, in proportion of sampled keys and others, so that both run out together."""
         waiting = len(self._sampled) + len(self._others)
         sampled = -(-len(self._sampled) * min(most, waiting) // max(1, waiting))
         others = min(most, waiting) - sampled
@@ -166,12 +166,13 @@ class InspectionPipeline:
         on_server: Callable[[Lane], Awaitable[None]] | None = None,
         own_reads: OwnReads | None = None,
     ) -> None:
-        """Sample the listed keys from this index on, a random one by default; `clock` returns seconds since the epoch.
+        """Sample the listed keys from index `first_sampled` on, a random one by default; `clock` returns seconds since
+        the epoch.
 
-        `by_engine` makes an engine ask, see `QuerySource.compiled`; without it Python asks.
-        `node` is host and port of the primary that serves the keys, by default those of the lane's server.
-        `on_server` is called when the rights on a server were found out anew, such as after a reconnect.
-        `own_reads` are keys that rtui has read, which counts as a use where NO-TOUCH is not on.
+        `by_engine` makes the engine send the queries, see `QuerySource.compiled`; without it Python does. `node` is
+        `host:port` of the primary that serves the keys, by default that of the lane's server. `on_server` is called
+        when the rights on a server were found out anew, such as after a reconnect. `own_reads` are keys that rtui has
+        read, which counts as a use if NO-TOUCH is off.
         """
         self.plan = plan
         self.compiled = None if by_engine is None else partial(by_engine, self)
@@ -217,7 +218,7 @@ class InspectionPipeline:
         return 1.0
 
     async def use_lane(self, lane: Lane) -> None:
-        """Ask on this lane from now on, and only what its server allows; raises ConnectionLost."""
+        """Query on this lane from now on, with the commands that its server allows; raises ConnectionLost."""
         self.settle()
         is_same_server = self.plan.server.is_like(lane.server)
         if await self.plan.follow(lane):
@@ -276,7 +277,7 @@ class InspectionPipeline:
             self.go_on(InspectedBatch(None, keys, is_sampled=is_sampled))
 
     def next_write(self, most: int) -> KeyQueries | None:
-        """Queries about up to `most` keys a stage, None when there is nothing to ask; what is timed goes alone."""
+        """Return queries about up to `most` keys a stage, None if there is nothing to ask; a timed query goes alone."""
         timed = self.last_stages.timed_query(self._typed)
         queries = [*self._next_queries(most)] if timed is None else [timed]
         if not queries:
@@ -313,10 +314,10 @@ class InspectionPipeline:
         yield from self.last_stages.length_queries(later)
 
     def answered(self, queries: Sequence[Query], replies: Sequence[Reply], round_trip_s: float | None) -> None:
-        """Store the answers to the queries of a write, and let the keys go on from time to time.
+        """Store the replies to the queries of a write, and pass on the keys from time to time.
 
-        Raises ServerBusyError when the server can't answer just now: what was answered before is kept, the rest is
-        asked again. `round_trip_s` is the write's round trip less an idle one, None where it was not seen.
+        Raises ServerBusyError if the server can't answer just now: earlier replies are kept, the rest is asked again.
+        `round_trip_s` is the write's round trip less an idle one, None if it was not measured.
         """
         now_s, is_due, end = self._clock(), False, 0
         for index, query in enumerate(queries):
@@ -353,7 +354,7 @@ class InspectionPipeline:
                 self._after(query.stage, batch)
 
     def _read(self, query: Query, replies: Sequence[Reply], now_s: float) -> list[InspectedBatch]:
-        """Read the replies about the keys of a query; return those that exist. Raises ServerBusyError."""
+        """Read the replies about the keys of a query; return batches of the keys that exist. Raises ServerBusyError."""
         names = [command.spec.name for command in query.key_commands]
         tells_elsewhere = self.on_absent is not None
         found = read_answers(query.batch.keys, replies, [*map(expected, names)], tells_elsewhere=tells_elsewhere)

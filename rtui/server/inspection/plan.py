@@ -1,4 +1,4 @@
-"""Which commands an inspection sends for a key: those that the server knows, the user may run and that touch no key."""
+"""The commands that an inspection sends about a key: known to the server, allowed to the user, not touching the key."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ KEY_US: Final = 3.0
 
 
 class InspectionPlan:
-    """The commands of an inspection; they change with what is learned about the user's rights on the way.
+    """The commands of an inspection; they change as the user's rights are learned on the way.
 
-    Which commands a key gets depends on its type and on one more thing: whether it is *sampled*, as one key in
-    `sample_every` is, in the order in which the scan lists them. Where nothing is asked of a sample only, all keys are.
+    The commands for a key depend on its type and on whether it is *sampled*: one key in `sample_every` is, in the order
+    in which the scan lists them. If no fact is asked of a sample only, all keys count as sampled.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class InspectionPlan:
         self.changes: dict[SafeText, None] = {}
         """Notes for the reader on servers that changed during the inspection, one sentence each."""
         self.has_asked_replica = server.role == "replica"
-        """Whether a server was asked that was a replica then: what it knows of uses is not what its primary knows."""
+        """Whether a server was a replica when asked: its idle times and access counters differ from its primary's."""
         self._lane: Lane | None = None
         self._lanes = 0
         self._revision = -1
@@ -86,7 +86,7 @@ class InspectionPlan:
         self._types: dict[bytes | None, TypeEvidence] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out the lane, and what is found out anew: commands can't be pickled."""
+        """Leave out the lane and cached commands, which can't be pickled."""
         made_anew: dict[str, object] = {
             "_lane": None,
             "_revision": -1,
@@ -97,9 +97,9 @@ class InspectionPlan:
         return vars(self) | made_anew
 
     async def follow(self, lane: Lane) -> bool:
-        """Ask what the server of this lane allows; raises ConnectionLost, and nothing has changed then.
+        """Find out which commands the server of this lane allows; raises ConnectionLost, and nothing has changed then.
 
-        Returns whether that was found out anew: after each reconnect, and on the first lane when it reaches another
+        Returns whether they were found out anew: after each reconnect, and on the first lane if it reaches another
         server than the plan was made for.
         """
         if lane is self._lane:
@@ -123,7 +123,7 @@ class InspectionPlan:
 
     @property
     def names(self) -> CommandNames:
-        """What the server calls commands that were renamed there."""
+        """The server's names of renamed commands."""
         return CommandNames() if self._lane is None else self._lane.names
 
     @property
@@ -143,7 +143,7 @@ class InspectionPlan:
 
     @property
     def sample_every(self) -> int:
-        """One key in so many is sampled; 1 where all are."""
+        """Every n-th key is sampled; 1 for all."""
         return SAMPLE_EVERY if self.columns.is_sampling else 1
 
     def first_commands(self, is_sampled: bool) -> tuple[KeyCommand, ...]:
@@ -152,7 +152,7 @@ class InspectionPlan:
         return self._first_commands[is_sampled]
 
     def _keep_up(self) -> None:
-        """Find out anew what is asked where the rights have changed."""
+        """Recompute the commands after the rights have changed."""
         if self._revision != self.capabilities.revision:
             self._revision = self.capabilities.revision
             self._first_commands = {of_sample: self._find_first(of_sample) for of_sample in (False, True)}
@@ -174,7 +174,7 @@ class InspectionPlan:
         return wanted if self._may(wanted) else None
 
     def evidence(self, key_type: bytes | None) -> TypeEvidence:
-        """Return what is known of keys of a type, as evidence for the guard."""
+        """Return the server, its version and the type as evidence for the guard."""
         found = self._types.get(key_type)
         if found is None:
             found = self._types[key_type] = TypeEvidence(key_type, self.server.product, self.server.version)
@@ -218,13 +218,13 @@ class InspectionPlan:
         return type_of(key_type).least_element_bytes if self.server.product in ("redis", "valkey") else 0
 
     def _length(self, key_type: bytes | None) -> KeyCommand | None:
-        """Return the command for the length of any key of a type, None where there is none that may be sent."""
+        """Return the command for the length of keys of a type, None if none may be sent in bulk."""
         length = queries_of(key_type).length if self.asks_lengths else None
         return None if length is None or not (length.spec.in_bulk and self._may(length)) else length
 
     @property
     def encoding_every(self) -> int:
-        """One key of a type in so many is asked for its encoding, where encodings are asked."""
+        """Every n-th key of a type is asked for its encoding, if encodings are asked."""
         return 1 if self.columns.encoding is Asked.ALL else ENCODING_EVERY
 
     @property
@@ -278,7 +278,7 @@ def _is_asked(asked: Asked, is_sampled: bool) -> bool:
 
 
 def _as_asked(column: ColumnReport, asked: Asked, of_some: ColumnReport | None = None) -> ColumnReport:
-    """Return what is known of a fact that is asked of these keys; what rights and server deny comes first."""
+    """Return the report of a column as asked of these keys; missing rights and server limits come first."""
     if column.state is not ColumnState.COMPLETE or asked is Asked.ALL:
         return column
     return ColumnReport(ColumnState.NOT_ASKED, LEFT_OUT) if asked is Asked.NONE or of_some is None else of_some

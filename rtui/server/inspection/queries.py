@@ -50,10 +50,10 @@ AT_ONCE: Final = 1_000
 """So many answered keys of a later stage, all of one type, are read at once."""
 
 MOST_ANSWERED: Final = 4_000
-"""With so many answered keys in all, those that are fewer are read, too."""
+"""Answered keys, in all, from which small groups are read as well."""
 
 MOMENT_S: Final = 0.125
-"""Keys that were asked in the same so many seconds count as asked at their end."""
+"""Width of a time bin in seconds: keys asked within it count as asked at its end."""
 
 _ENCODING: Final = expected_of(Feature.OBJECT_ENCODING)
 
@@ -73,7 +73,7 @@ COLUMN_OF: Final[dict[KeyCommand, str]] = {
 
 
 class Stage(Enum):
-    """What a query asks about its keys; see the table above."""
+    """The commands that a query sends about its keys; see the table above."""
 
     FIRST = "first"
     SECOND = "second"
@@ -87,12 +87,12 @@ class Query:
 
     stage: Stage
     batch: InspectedBatch
-    """The keys, with what earlier stages have found out."""
+    """The keys, with the facts of earlier stages."""
     key_commands: tuple[KeyCommand, ...]
     commands: tuple[Command, ...] = ()
-    """What is sent: the questions, and for TIMED the server's clock before and after them."""
+    """The commands sent: the questions, and for TIMED the server's clock before and after them."""
     cost: float = 0.0
-    """What it costs the server, in keys of which everything is asked."""
+    """Cost to the server, in whole inspections of a key."""
 
     @property
     def answers(self) -> int:
@@ -121,7 +121,7 @@ def query_about(
 
 @dataclass(slots=True)
 class AnsweredKeys:
-    """Keys and, for each question, the answers; None where there is none for any of these keys."""
+    """Keys and, for each command, a column of replies; None if it was answered for none of these keys."""
 
     keys: Sequence[bytes]
     answers: tuple[Sequence[Any] | None, ...]
@@ -146,12 +146,11 @@ class Answers:
 def read_answers(
     keys: Sequence[bytes], replies: Sequence[Reply], expected: Sequence[Expected], *, tells_elsewhere: bool = False
 ) -> Answers:
-    """Turn replies, key by key and for each key question by question, into columns.
+    """Turn replies, ordered by key and then by command, into columns.
 
-    Unless it `tells_elsewhere`, a fact is unknown of a key that another node has. An encoding says nothing of whether
-    its key is there: what else is asked in the same write does.
-
-    Raises ServerBusyError when one of them says that the server can't answer just now: all are to be asked again then.
+    Unless it `tells_elsewhere`, a fact is unknown if another node has the key. OBJECT ENCODING does not tell whether
+    its key exists: the other commands of the same write do. Raises ServerBusyError if a reply says that the server
+    can't answer just now: all are to be asked again then.
     """
     width = len(expected)
     columns = tuple(replies[index::width] for index in range(width))
@@ -213,9 +212,9 @@ def moment(now_s: float) -> float:
 
 
 def with_answers(query: Query, part: AnsweredKeys, now_s: float) -> list[InspectedBatch]:
-    """Return the keys of a part with what was known of them and the answers: a batch for each type.
+    """Return the keys of a part with their earlier facts and the new replies: a batch for each type.
 
-    The answers have come at `now_s`, in seconds since the epoch, where they are the first ones.
+    `now_s`: when the replies arrived, in seconds since the epoch; used for the first stage.
     """
     asked_at_s = moment(now_s) if query.batch.asked_at_s is None else query.batch.asked_at_s
     columns: dict[str, Any] = {
@@ -239,8 +238,7 @@ def with_answers(query: Query, part: AnsweredKeys, now_s: float) -> list[Inspect
 
 
 _Signature: TypeAlias = tuple[bytes | None, tuple[bool, ...], str, bool, float | None]
-"""Type, which columns there are, the note, whether they are sampled, and when they were asked: what all keys of a batch
-have in common."""
+"""What the keys of a batch have in common: type, which columns exist, note, whether sampled, when they were asked."""
 
 
 class JoinedKeys:
@@ -263,7 +261,7 @@ class JoinedKeys:
                 column.extend(more)
 
     def take(self, most: int) -> InspectedBatch:
-        """Take out the first keys, at most so many."""
+        """Remove and return the first keys, at most `most`."""
         keys, columns = self.keys, self.columns
         if len(keys) <= most:
             self.keys, self.columns = [], [None if column is None else [] for column in columns]
@@ -293,7 +291,7 @@ def _size_of(joined: JoinedKeys) -> int:
 
 
 class WaitingKeys:
-    """Batches that wait for their next query; those of one type are joined: many small pages become few writes."""
+    """Batches that wait for their next query; batches of one type are joined: many small pages become few writes."""
 
     def __init__(self) -> None:
         self.keys = 0
@@ -310,7 +308,7 @@ class WaitingKeys:
         self.keys += len(batch.keys)
 
     def take(self, most: int) -> Iterator[InspectedBatch]:
-        """Yield up to so many keys, a batch for each type, beginning with the type of which most keys wait."""
+        """Yield up to `most` keys, a batch for each type, beginning with the type of which most keys wait."""
         while self._joined and most > 0:
             joined = max(self._joined.values(), key=_size_of)
             taken = joined.take(most)

@@ -1,7 +1,7 @@
-"""What a report says of the server: which one was asked, what the figures rest on, and what it knows of all keys.
+"""The server in a report: its identity, the coverage of the figures, and its own figures of all keys.
 
-The head of the report says what to know about its figures. The server itself has histograms of the sizes of all keys
-(`INFO keysizes`) and a bound on their memory.
+The head of the report holds the notes on its figures. The server itself has histograms of the sizes of all keys (`INFO
+keysizes`) and a bound on their memory.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def coverage_of(
     size: int | None,
     why_ended: str | None,
 ) -> Coverage:
-    """Return what figures of these keys rest on; `work` is what finds them, `size` the keys there are, if known."""
+    """Return the coverage of the counted keys; `work` is the scan or sample, `size` the number of keys, if known."""
     is_sample, is_done = isinstance(work, SamplePass | ClusterSamplePass), progress.state is ScanState.DONE
     is_whole = is_done and not is_sample
     says_why = not is_done and (progress.state.is_over or not is_sample)
@@ -106,7 +106,7 @@ WHOLE_CLUSTER: Final = "cluster"
 
 
 def server_report(connection: Connection, plan: InspectionPlan | None = None) -> ServerReport:
-    """Return what is known of the server; with a plan, of the one that the plan is for."""
+    """Return the server's identity and memory; with a plan, of the server that the plan is for."""
     server, target, no_touch = connection.server, connection.target, connection.no_touch
     if plan is not None:
         no_touch = plan.no_touch
@@ -136,9 +136,9 @@ def head(
     notes: Sequence[SafeText],
     is_whole_cluster: bool = False,
 ) -> Head:
-    """Return the head of a report that is made now; `pipelines` are those of all nodes, `notes` those of the run.
+    """Return the head of a report made now; `pipelines` are those of all nodes, `notes` those of the run.
 
-    `is_whole_cluster` is whether the nodes are all of their cluster, be it a single one.
+    `is_whole_cluster`: the nodes are all nodes of their cluster, even if it has only one.
     """
     plans = [pipeline.plan for pipeline in pipelines]
     is_one, plan = len(plans) == 1, plans[0]
@@ -179,7 +179,7 @@ def head(
 
 
 def _sums(servers: Sequence[ServerIdentity]) -> dict[str, int | None]:
-    """Return what the memory of all nodes, and its limits, add up to; None where one is not known."""
+    """Return the sums over all nodes of their memory, and of its limits; None if one is unknown."""
     names = ("used_memory_bytes", "maxmemory_bytes")
     of_all = {name: [getattr(server, name) for server in servers] for name in names}
     return {name: sum(sizes) or None if all(sizes) else None for name, sizes in of_all.items()}
@@ -230,9 +230,9 @@ def joined_key_sizes(of_nodes: Sequence[tuple[KeySizes, ...]]) -> tuple[KeySizes
 
 
 TABLE_ENTRY_BYTES: Final = 32
-"""What MEMORY USAGE counts of a key that `used_memory_dataset` does not: its entry in the table of keys.
+"""Bytes of a key that MEMORY USAGE counts and `used_memory_dataset` does not: its entry in the table of keys.
 
-Measured with keys of sixteen kinds on eight servers: 31 bytes at most, but for numbers that all keys share.
+Measured with keys of sixteen kinds on eight servers: 31 bytes at most, except for shared integers.
 """
 
 EMBEDDED_ENTRY_BYTES: Final = 8
@@ -249,9 +249,9 @@ async def memory_bound(connection: Connection, capabilities: Capabilities) -> in
 
 
 def parse_memory_bound(memory: Reply, keyspace: Reply, db: int, entry_bytes: int = TABLE_ENTRY_BYTES) -> int | None:
-    """Read INFO memory and INFO keyspace.
+    """Return a bound in bytes on the memory of the keys, from INFO memory and INFO keyspace; None if unknown.
 
-    Keys cannot have more than the server uses beside what it used when it had none; nor more than its data set of all
+    Keys cannot have more memory than the server uses beyond its startup memory; nor more than its data set of all
     databases, with the entries of this database's keys.
     """
     fields = parse_info(memory)

@@ -63,7 +63,7 @@ class SamplePass:
         control: RunControl,
         slots: Sequence[tuple[int, int]] | None = None,
     ) -> None:
-        """Draw about so many `keys` of a database of `size` keys; where cursors go slot by slot, from these `slots`."""
+        """Draw about `keys` keys of a database of `size` keys; if cursors go slot by slot, from these `slots`."""
         self._slots = slots
         self.control = control
         self.drawn = 0
@@ -77,7 +77,7 @@ class SamplePass:
         self._matches = only.names()
         self._kept = 0
         self._traffic = Cost()
-        """What went over the lane, counted when the pass is over."""
+        """Traffic of the lane, counted when the pass is over."""
         self._server_us = 0.0
         self._loop = asyncio.get_running_loop()
         self._began: float | None = None
@@ -101,12 +101,12 @@ class SamplePass:
 
     @property
     def kept(self) -> int:
-        """Those of the drawn keys whose names match."""
+        """The number of drawn keys whose names match."""
         return self._kept
 
     @property
     def cost(self) -> Cost:
-        """The cost so far, with the server's time by what such commands take elsewhere."""
+        """The cost so far, with the server time estimated from the usual time of such commands."""
         running_s = 0.0 if self._began is None else self._loop.time() - self._began
         elapsed_s = self._elapsed_s + running_s
         return replace(self._traffic, keys=self.drawn, server_us=self._server_us, elapsed_s=elapsed_s)
@@ -127,7 +127,7 @@ class SamplePass:
             self._began = None
 
     async def _draw_and_inspect(self) -> None:
-        """Do both on the bulk lane; raises an RtuiError for what ends it early."""
+        """Draw and inspect on the bulk lane; raises the RtuiError that ends it early."""
 
         def set_waiting(reason: SafeText | None) -> None:
             self._waits_for = reason
@@ -255,7 +255,7 @@ class ClusterSamplePass:
 
     @property
     def cost(self) -> Cost:
-        """What it has cost all nodes so far."""
+        """Cost to all nodes so far."""
         costs = [part.cost for part in self._parts]
         return replace(sum(costs, Cost()), elapsed_s=max(cost.elapsed_s for cost in costs))
 

@@ -1,4 +1,4 @@
-"""Rows of the key table: made of the arrays of the compiled engine, and of batches of keys that Python has asked about.
+"""Rows of the key table: made from the arrays of the compiled engine, and from batches of keys that Python has queried.
 
 The columns are those of `rtui.table.schema`. Batches are collected until they are worth a table.
 """
@@ -26,7 +26,7 @@ TABLE_ROWS: Final = 2_000
 """Rows of a table made of batches."""
 
 FIRST_ROWS: Final = 200
-"""Rows of the first such table; each has twice the rows of the one before until they are TABLE_ROWS."""
+"""Rows of the first table; each has twice the rows of the one before until they are TABLE_ROWS."""
 
 TABLE_S: Final = 0.25
 """After so long a table has as many rows as there are."""
@@ -55,7 +55,7 @@ _FACTS: Final = {"memory_bytes": "memory_bytes", "length": "lengths", "idle_s": 
 
 
 class TableFindings(Protocol):
-    """What the tables of a pass are added up to."""
+    """The findings that the tables of a pass are added to."""
 
     @property
     def big(self) -> TopKeys:
@@ -78,14 +78,14 @@ class TableFindings(Protocol):
 
 
 class LengthFloors:
-    """From which length on a key would be listed among the longest of its type, by the lengths so far.
+    """The length from which a key would be listed among the longest of its type, by the lengths so far.
 
-    The findings add tables up in large chunks, so they know it late; which keys are asked for their length depends on
-    it. To `LateLengths` this is what the findings' lists of largest keys are.
+    The findings add up tables in large chunks, so they learn it late; but the choice of keys to ask for their length
+    depends on it. To `LateLengths` this stands for the findings' lists of largest keys.
     """
 
     def __init__(self, big: TopKeys) -> None:
-        """`big` says how many keys are listed and from which length on they are big, and is told what is left out."""
+        """`big` gives the length of its lists and the thresholds of big keys, and is told of keys left out."""
         self.big = big
         self._largest: dict[bytes | None, Numbers] = {}
 
@@ -116,7 +116,7 @@ class LengthFloors:
 
 
 class Tables:
-    """Findings that hand the keys of one node on as tables: those that come as batches are collected for a while."""
+    """Findings that pass on the keys of one node as tables; batches are collected for a while."""
 
     def __init__(self, findings: TableFindings, node: str) -> None:
         """`node` is host and port of the primary that serves the keys; empty until it is known."""

@@ -1,11 +1,11 @@
-"""Keys that may match a query, the questions about them, which keys wait for which stage, and what may be asked at all.
+"""Keys that may match a query, the queries about them, the stage each key waits for, and the commands allowed.
 
-A key waits in one place at a time. Where nothing bounds what MEMORY USAGE costs, the question goes alone, and one at a
-time, so that its time tells what it has cost.
+A key waits in one place at a time. If nothing bounds the cost of MEMORY USAGE, it goes alone in its write, and one at a
+time, so that its time shows its cost.
 
-Where reading a length counts as a use (no CLIENT NO-TOUCH), it is asked of few keys alone: those whose memory allows
-the length that is wanted, MOST_TOUCHED at most, each after its idle time, which is remembered (`wire/own_reads.py`).
-So there the plan has the stages MEMORY and IDLE before it, though no term needs them (`before_length`).
+If reading a length counts as a use (no CLIENT NO-TOUCH), only a few keys are asked for it: those whose memory allows
+the wanted length, MOST_TOUCHED at most, each after its idle time, which is remembered (`wire/own_reads.py`). So there
+the plan has the stages MEMORY and IDLE before it, though no term needs them (`before_length`).
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ _SIMPLE: Final[dict[Fact, KeyCommand]] = {
 
 
 def command_of(fact: Fact, key_type: bytes | None) -> KeyCommand | None:
-    """Return the command that asks a fact of keys of a type; None where there is none."""
+    """Return the command that reads a fact of keys of a type; None if there is none."""
     return queries_of(key_type).length if fact is Fact.LENGTH else _SIMPLE[fact]
 
 
 class Candidate(Struct, gc=False):
-    """A key that may match, with what is known of it; None for a fact that is not.
+    """A key that may match, with its known facts; None for an unknown one.
 
-    Thousands wait at a time, so the garbage collector does not look at them: they refer to nothing that refers to them.
+    Thousands wait at a time, so the garbage collector does not track them: they take part in no reference cycle.
     """
 
     key: bytes
@@ -75,10 +75,10 @@ class Candidate(Struct, gc=False):
     unknown: Fact | None = None
     """The first fact that a term needs and that is not known."""
     why_untyped: str = ""
-    """Why its type could not be read, a reason that holds for what depends on the type as well."""
+    """Why its type could not be read; also the reason for facts that depend on the type."""
 
     def record(self) -> KeyRecord:
-        """Return what is known of it."""
+        """Return its known facts as a record."""
         facts = {field: value for field in _FACT_FIELDS if (value := getattr(self, field)) is not None}
         return KeyRecord(key=self.key, asked_at_s=self.asked_at_s, **facts)
 
@@ -141,7 +141,7 @@ class WaitingCandidates:
         self.keys += len(candidates)
 
     def take(self, at: int, most: int) -> tuple[bytes | None, list[Candidate]] | None:
-        """Take up to so many keys of one type that wait for a stage, with the type as it was given; None for none."""
+        """Take up to `most` keys of one type that wait for a stage, with that type; None if no key waits."""
         waiting = self._by_stage[at]
         if not waiting:
             return None
@@ -159,7 +159,7 @@ class WaitingCandidates:
         return None if self.is_timing or not self._timed else self._timed[0]
 
     def take_timed(self, key_type: bytes | None, most: int | None) -> list[Candidate]:
-        """Take up to so many keys of one type whose question goes alone, all where `most` is None."""
+        """Take up to `most` keys of one type with a query that goes alone, all if `most` is None."""
         taken = [one for one in self._timed if one.key_type == key_type][:most]
         chosen = set(map(id, taken))
         self._timed = [one for one in self._timed if id(one) not in chosen]
@@ -195,17 +195,17 @@ def before_length(plan: InspectionPlan) -> tuple[Fact, ...]:
 
 
 class KeyRights:
-    """What may be asked about keys for one query; it changes with what the server refuses and what it takes."""
+    """The commands that may be sent about keys for one query; they change with refusals and measured cost."""
 
     def __init__(
         self, query: Query, plan: InspectionPlan, own_reads: OwnReads | None, clock: Callable[[], float]
     ) -> None:
-        """`plan` says what the server and the user allow; `clock` returns seconds since the epoch."""
+        """`plan` holds the commands that the server and the user allow; `clock` returns seconds since the epoch."""
         self.plan = plan
         self.touched = 0
         """Lengths that were asked where that counts as a use."""
         self.cost_watch = CostWatch()
-        """What MEMORY USAGE has cost where nothing bounds it."""
+        """Measured cost of MEMORY USAGE without a bound."""
         self.own_reads = OwnReads() if own_reads is None else own_reads
         self._query, self._needed, self._clock = query, frozenset(query.facts), clock
 
@@ -226,7 +226,8 @@ class KeyRights:
         return COUNTS_AS_USE if is_first and self.touched >= MOST_TOUCHED else None
 
     def timed(self, candidates: Sequence[Candidate], key_type: bytes | None) -> tuple[Command, ...]:
-        """Return MEMORY USAGE of keys where nothing bounds its cost, and what tells the server's time around it.
+        """Return MEMORY USAGE of keys without a bound on its cost, between two reads of the server's clock, if it has
+        one.
 
         The replies are for `observe_cost`.
         """
@@ -236,7 +237,7 @@ class KeyRights:
         return (*clock, batch, *clock)
 
     def observe_cost(self, replies: Sequence[Reply], round_trip_s: float | None, *, has_clock: bool) -> None:
-        """Learn what such questions have cost, by the server's clock if that was asked, else by the round trip."""
+        """Learn the cost of such queries, by the server's clock if it was read, else by the round trip."""
         keys, server_s = len(replies) - 2 * has_clock, None
         if has_clock:
             server_s = self.cost_watch.server_s(replies[0], replies[-1], keys)

@@ -33,19 +33,19 @@ FACTS: Final = {
     Sort.IDLE: Fact.IDLE,
     Sort.TYPE: Fact.TYPE,
 }
-"""What is asked for an order."""
+"""The fact that an order sorts by."""
 
 NEVER: Final = 1e300
-"""The weight of a key that never expires: after all that do, before those of which that is not known."""
+"""The weight of a key that never expires: after all that do, before keys with an unknown time to live."""
 
 POLL_S: Final = 0.05
 """How often the answers so far are taken."""
 
 
 def weight(fact: Fact, value: Any, asked_at_s: float = 0.0) -> float:
-    """Return what a key is sorted by, least first; infinite where the fact is not known.
+    """Return the sort weight of a key's fact, least first; infinite if the fact is unknown.
 
-    A time to live is what was left at `asked_at_s`; types are in the order of their names.
+    `value` of a time to live is as of `asked_at_s`; types sort by their names.
     """
     if value is None:
         return inf
@@ -117,7 +117,7 @@ class KeyColumn(KeyWeights):
 
 
 def cost_sentence(keys: int, sort: Sort, pace: Pace) -> SafeText:
-    """Say what is asked of so many keys to sort them, and how long that takes, without a full stop."""
+    """Return the commands needed to sort `keys` keys and the time they take, without a full stop."""
     fact = FACTS[sort]
     commands = [Fact.TYPE.command, fact.command] if fact is Fact.MEMORY else [fact.command]
     seconds = keys * len(commands) * FACT_US / 1e6 / pace.limits.duty

@@ -1,18 +1,19 @@
-"""Decides for each key of a scan whether a query finds it: one fact after the other is asked of what may still match.
+"""Decides for each key of a scan whether a query matches it, reading one fact after another of keys that may still
+match.
 
 A page of keys goes through it like this, with the plan `ttl:none size>1M` whose stages are TTL, TYPE and MEMORY:
 
 1. The scan calls `add_page`. Names that the query excludes are dropped, the others wait for the first stage.
 2. For its next write the scan calls `next_write(most)`: keys of the last stages are taken first, so that few wait. The
-   questions of a stage are one command for each key; MEMORY USAGE and lengths are asked by type, since their evidence
-   and their commands depend on it.
+   queries of a stage are one command for each key; MEMORY USAGE and lengths are asked by type, since their evidence and
+   their commands depend on it.
 3. With the replies, a key whose fact excludes it is dropped. The others wait for the next stage.
 4. A key that has passed all stages is a match. It is counted, and as long as matches are kept, the facts of the columns
    that are still missing are asked in further stages.
 
 A fact may stay unknown: denied for this key, too costly, no answer. Then the key goes on, since another term may
-exclude it, and is counted as undecided by that fact where none does. A key that is gone is dropped and counted. What
-may be asked at all is up to `KeyRights`.
+exclude it; if none does, it is counted as undecided by that fact. A key that is gone is dropped and counted.
+`KeyRights` decides which commands are allowed.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _CORRECTED: Final = frozenset({Fact.IDLE, Fact.LENGTH})
 
 
 class KeyFinder:
-    """Finds the keys of a query among those that it is given; see the walk-through. Matches go into `matches`."""
+    """Finds the keys of a query among the keys of a scan; see the walk-through. Matches go into `matches`."""
 
     command_names = COMMAND_NAMES
     key_us = PRIOR_KEY_US
@@ -69,12 +70,12 @@ class KeyFinder:
         own_reads: OwnReads | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`allowed` says what the server and the user allow; `clock` returns seconds since the epoch."""
+        """`allowed` holds the commands that the server and the user allow; `clock` returns seconds since the epoch."""
         self.matches = matches
         self.seen = 0
         """Names looked at."""
         self.named = 0
-        """Those of them that the terms about names let through."""
+        """Names that pass the query's terms about names."""
         self.vanished = 0
         """Keys that were gone when they were asked about."""
         self.undecided: Counter[Fact] = Counter()
@@ -110,7 +111,7 @@ class KeyFinder:
         """Do nothing: answers are read as they come."""
 
     async def use_lane(self, lane: Lane) -> None:
-        """Ask on this lane from now on, and only what its server allows; raises ConnectionLost."""
+        """Query on this lane from now on, with the commands that its server allows; raises ConnectionLost."""
         await self.rights.plan.follow(lane)
 
     def reset(self) -> None:
@@ -150,7 +151,7 @@ class KeyFinder:
             at += 1
 
     def _wait(self, candidates: list[Candidate], at: int) -> list[Candidate]:
-        """Let keys wait for a stage; return those of which it asks nothing, since it is known or can't be."""
+        """Let keys wait for a stage; return the keys it skips, whose fact is known or can't be read."""
         fact, through = self._stages[at], []
         field = fact.field
         groups: dict[bytes | None, list[Candidate]] = {}
@@ -196,7 +197,7 @@ class KeyFinder:
         return [] if self.matches.is_full else matches
 
     def next_write(self, most: int) -> KeyQueries | None:
-        """Questions about up to `most` keys, None when there is nothing to ask; what is timed goes alone."""
+        """Return queries about up to `most` keys, None if there is nothing to ask; a timed query goes alone."""
         timed = self._next_timed()
         questions = [timed] if timed is not None else self._next_questions(most)
         if not questions:

@@ -1,7 +1,7 @@
-"""What a search for keys asks, and what that costs at most, before it begins.
+"""The plan of a search for keys, and its cost at most, before it begins.
 
-By the rights of the user and the size of the database a plan is made of the query. Of a large database a sample of the
-names tells how many of them pass, so that what is asked about these can be said.
+The plan is made from the query by the rights of the user and the size of the database. In a large database a sample of
+names tells how many of them pass, so that the number of queries about these can be estimated.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ SAMPLE_KEYS: Final = 5_000
 """Names that tell how many of a large keyspace a query lets through."""
 
 AROUND: Final = 100
-"""Commands that a search sends at most besides its SCANs and what it asks about keys."""
+"""Commands that a search sends at most besides its SCANs and its queries about keys."""
 
 SCANS: Final = (Feature.SCAN, Feature.SCAN_TYPE)
-"""What is not needed where all names are held."""
+"""Features that are not needed if all names are held."""
 
 
 async def _size_of(connection: Connection) -> int | None:
@@ -67,16 +67,17 @@ class UnansweredTermError(RtuiError):
 
 
 class FindPreparation:
-    """Decides what is asked of which nodes, and tells what that costs; `prepare` it once, read the rest at any time."""
+    """Decides which commands a search sends to which nodes, and their cost; `prepare` it once, read the rest at any
+    time."""
 
     def __init__(
         self, deployment: Deployment, query: Query, options: FindOptions, control: RunControl, *, is_listed: bool
     ) -> None:
         """`is_listed` says that the names of all keys are held already; raises RegexError for a bad expression."""
         self.plan: Plan | None = None
-        """What is asked; None before it is prepared."""
+        """The plan of the search; None before it is prepared."""
         self.ahead: PlanCost | None = None
-        """What that costs at most."""
+        """The plan's cost at most; None before it is prepared."""
         self.size: int | None = None
         """Keys of the database, where that is known."""
         self.sizes: dict[str, int | None] = {}
@@ -96,7 +97,7 @@ class FindPreparation:
         self.names = NameFilter(self.asked, self._separators)
         self._capabilities = Capabilities()
         self.allowed = InspectionPlan(self._capabilities, connection.server, connection.no_touch)
-        """What may be asked of the server that the user named; the nodes of a cluster have plans of their own."""
+        """Commands allowed on the server that the user named; the nodes of a cluster have plans of their own."""
         self._nodes: Sequence[ServerNode] = ()
 
     @property
@@ -110,7 +111,7 @@ class FindPreparation:
 
     @property
     def bill(self) -> SafeText | None:
-        """What it costs at most, without a full stop, where the server bills commands; None where it does not."""
+        """Its price at most, without a full stop, if the server bills commands; else None."""
         compatible, ahead, commands = self._connection.server.compatible, self.ahead, None
         if compatible is None or ahead is None or not (ahead.scanned is None or ahead.scanned or ahead.commands):
             return None
@@ -121,7 +122,7 @@ class FindPreparation:
 
     @for_purpose(Purpose.FIND)
     async def prepare(self) -> None:
-        """Find out what may be asked and what it costs; raises an RtuiError where it can't be done."""
+        """Find out the rights and the cost of the search; raises an RtuiError if it is not possible."""
         if self._not_placed is not None:
             quoted = 'In quotes, as in "node:5", it is searched for in the names of keys.'
             raise UnansweredTermError(str(self._not_placed), quoted)
@@ -151,7 +152,7 @@ class FindPreparation:
 
     @property
     def only_primaries(self) -> bool:
-        """Whether replicas won't do: they do not know of uses, and what they lack of listed keys may have moved."""
+        """Whether replicas won't do: they do not know of uses, and listed keys that they lack may have moved."""
         used = {Fact.IDLE, Fact.FREQUENCY}
         return self._is_listed or not used.isdisjoint((*self._query.facts, *self._options.columns))
 

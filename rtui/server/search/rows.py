@@ -1,6 +1,6 @@
-"""A search among the rows that a pass has kept, and facts of keys from these; both ask the server nothing.
+"""A search among the rows kept by a pass, and facts of keys from these; both send nothing to the server.
 
-What they find is of the time of the pass.
+The results are as of the time of the pass.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ class RowsSearch(Search):
         order: Order | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`link` tells the state of the connection, `shards` are those of the cluster.
+        """`link` returns the state of the connection, `shards` are those of the cluster.
 
-        Raises RegexError where an expression can't be used, PlaceError where a node or shard is none of the cluster's.
+        Raises RegexError for an invalid expression, PlaceError for a node or shard that is not in the cluster.
         """
         known = tuple(fact for fact in columns if kept.knows(fact))
         super().__init__(query, order, known, LISTED if order is None else TOP_LISTED)
@@ -95,7 +95,7 @@ class RowsSearch(Search):
 
     @property
     def plan(self) -> SafeText:
-        """What it asks and costs, without a full stop."""
+        """The search in words, with its cost, without a full stop."""
         return SafeText(f"looks through {humanize.keys(self._rows.height)} of the analysis; asks the server nothing")
 
     @property
@@ -114,7 +114,7 @@ class RowsSearch(Search):
                 yield None
 
     def _look(self, step: Callable[[], None]) -> None:
-        """Look at more rows and list what is found, in another thread."""
+        """Look at more rows and list the matches found, in another thread."""
         listed = 0 if self.order is not None else len(self._kept)
         before = self._found.rows
         step()
@@ -163,7 +163,7 @@ class RowsSearch(Search):
 
     @property
     def notes(self) -> tuple[SafeText, ...]:
-        """What a reader of the matches has to know, in sentences."""
+        """Notes on the matches, as sentences."""
         rows, found = self._rows, self._found
         notes = []
         if rows.why_none:

@@ -1,8 +1,7 @@
-"""One search for keys: the names that a query lets through, the facts that it needs, and the matches as they come.
+"""One search for keys: the names that pass the query, the facts that it needs, and the matches as they come.
 
-Where the names of all keys are held already, they are searched here and the server is asked for facts alone; else a
-scan brings them, filtered by the server as far as one glob and one type can. What is asked about the keys is up to
-`key_finder`.
+If the names of all keys are held already, they are searched here and the server is asked for facts alone; else a scan
+brings them, filtered by the server as far as one glob and one type can. `key_finder` decides on the queries about keys.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.supervised_tasks import end_task, failure_of, start_supervised
 
 FED_AHEAD: Final = 4_000
-"""With so many keys waiting to be asked about, no further names are searched."""
+"""Keys waiting to be asked about from which no further names are searched."""
 
 FED_POLL_S: Final = 0.005
 """How often it is looked whether there are fewer."""
@@ -59,9 +58,9 @@ TWICE: Final = SafeText("The server resized its table during the scan: beyond th
 
 
 class KeySearch(Search):
-    """A search over a deployment that is open, of a cluster over all nodes; `prepare` it, or `run` it, once.
+    """A search over an open deployment, in a cluster over all nodes; `prepare` it, or `run` it, once.
 
-    To `run` it without asking the user, `preparation.prepare` may be awaited before, to say what it costs.
+    To `run` it without asking the user, `preparation.prepare` may be awaited before, to learn its cost.
     """
 
     def __init__(
@@ -88,9 +87,9 @@ class KeySearch(Search):
         self._deployment, self._held, self._clock = deployment, held, clock
         self._suspended, self._note = suspended, note
         self.preparation = FindPreparation(deployment, query, options, self.control, is_listed=held is not None)
-        """What is asked, and what that costs."""
+        """The commands it sends, and their cost."""
         self.finders: dict[str, KeyFinder] = {}
-        """By the node's id, "" being the only server: each counts what was looked at, and what could not be decided."""
+        """By the node's id, "" for the only server: each counts names looked at and undecided keys."""
         self._scan: Scan | None = None
         self._beside: dict[bytes, bool | None] = {}
         """Names that globs are written like, and whether they are keys; None where nobody knows."""
@@ -118,7 +117,7 @@ class KeySearch(Search):
 
     @property
     def plan(self) -> SafeText | None:
-        """What it asks and costs, without a full stop; None before that is known."""
+        """The search in words, with its cost, without a full stop; None before it is known."""
         plan, ahead, bill = self.preparation.plan, self.preparation.ahead, self.preparation.bill
         if plan is None or ahead is None:
             return None
@@ -171,12 +170,12 @@ class KeySearch(Search):
 
     @property
     def cost(self) -> Cost:
-        """What it has cost so far."""
+        """Cost so far."""
         return self.preparation.cost + (Cost() if self._scan is None else self._scan.cost)
 
     @property
     def notes(self) -> tuple[SafeText, ...]:
-        """What a reader of the matches has to know, in sentences."""
+        """Notes on the matches, as sentences."""
         notes = [*([] if self._note is None else [self._note]), *self._deployment.notes]
         if self._held is not None and self.held_at_s is not None:
             at = humanize.moment(self.held_at_s)
@@ -256,7 +255,7 @@ class KeySearch(Search):
             await self._search_held(nodes)
 
     def _finder_of(self, connection: Connection, plan: Plan) -> KeyFinder:
-        """Return what finds the keys of one server, by what that and its user's rights allow; matches go together."""
+        """Return a key finder for one server, by the rights there; all finders share the matches."""
         prepared = self.preparation
         allowed = prepared.allowed
         if self._deployment.is_cluster:
@@ -300,7 +299,7 @@ class KeySearch(Search):
                     finder.add_page(some)
 
     async def _type_of(self, name: bytes) -> bytes | None:
-        """Return what TYPE says of one name; None where it does not."""
+        """Return the type of a key, by TYPE; None if the server does not tell it."""
         try:
             (reply,) = await (await self._deployment.for_key(name)).run(guard.key_type(name))
         except ConnectionLost:
@@ -316,7 +315,7 @@ class KeySearch(Search):
             self._is_named_like_query = await self._type_of(line.encode()) not in (None, NO_TYPE)
 
     def _finder_on(self, plan: Plan, node: ServerNode) -> KeyFinder:
-        """Return what finds the keys of a node, also of one that comes in the middle of the search."""
+        """Return the key finder of a node, a new one if the node joins in the middle of the search."""
         return self.finders.setdefault(node.id, self._finder_of(node.connection, plan))
 
     def _raise_failed(self, scan: Scan) -> None:
@@ -324,7 +323,7 @@ class KeySearch(Search):
             raise RtuiError("The search broke off", scan.progress.reason or "The scan of the names has failed.")
 
     async def _search_held(self, asked: Sequence[ServerNode]) -> None:
-        """Search the names that are held, and ask about those that pass, each key at its node."""
+        """Search the names that are held, and query the keys that pass, each at its node."""
         if not self.preparation.needs_facts:
             await self._feed()
             return
@@ -347,7 +346,7 @@ class KeySearch(Search):
         self.control.stop(failure.happened)
 
     def _by_finder(self, names: Sequence[bytes]) -> Iterator[tuple[KeyFinder, Sequence[bytes]]]:
-        """Divide names by the nodes that serve their slots; what no node serves goes to the first, which says so."""
+        """Divide names by the nodes that serve their slots; names of unserved slots go to the first node."""
         first, *others = self.finders.values()
         if not others:
             yield first, names

@@ -46,9 +46,9 @@ class Search(ABC):
     def __init__(
         self, query: Query, order: Order | None, columns: Sequence[Fact], limit: int, pace: Pace = Pace.GENTLE
     ) -> None:
-        """`columns` are facts that are asked of the matches, besides those that the query needs.
+        """`columns` are facts to read of the matches, besides those that the query needs.
 
-        `order` decides which matches are listed, at most `limit`; without one they are the first that are found.
+        `order` decides which matches are listed, at most `limit`; without one the first matches found are.
         """
         self.query, self.order, self.columns, self.limit = query, order, tuple(columns), limit
         self.control = RunControl(pace)
@@ -71,7 +71,7 @@ class Search(ABC):
     @property
     @abstractmethod
     def plan(self) -> SafeText | None:
-        """What it asks and costs, without a full stop; None before that is known."""
+        """The search in words, with its cost, without a full stop; None before it is known."""
 
     @property
     @abstractmethod
@@ -100,7 +100,7 @@ class Search(ABC):
 
     @property
     def cost(self) -> Cost:
-        """What it has cost the server so far."""
+        """Cost to the server so far."""
         return Cost()
 
     @property
@@ -111,15 +111,15 @@ class Search(ABC):
     @property
     @abstractmethod
     def notes(self) -> tuple[SafeText, ...]:
-        """What a reader of the matches has to know, in sentences."""
+        """Notes on the matches, as sentences."""
 
     def prepare(self) -> None:
-        """Find out what it costs; begin where that is little."""
+        """Find out the cost of the search; begin at once if it is low."""
         if self._task is None:
             self._task = start_supervised(self._work(), name="rtui search", failed=self._failed)
 
     def begin(self) -> None:
-        """Search, as the user has agreed to what it costs."""
+        """Search, now that the user has agreed to the cost."""
         self._agreed.set()
 
     def sorts_at_once(self, _order: Order | None) -> bool:
@@ -127,7 +127,7 @@ class Search(ABC):
         return False
 
     async def close(self) -> None:
-        """End it; what was found stays."""
+        """End it; the matches found stay."""
         await end_task(self._task)
         self._is_over = True
 
