@@ -1,1 +1,1 @@
-"""A keyspace as a table: one row a key, what rows add up to, patterns of their names, questions to them."""
+"""A keyspace as a table: one row a key, sums of rows, patterns of names, queries."""

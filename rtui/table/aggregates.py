@@ -1,7 +1,7 @@
-"""Adds up what an inspection learns as rows of the key table, folded into a partial a chunk at a time, in a thread.
+"""Adds up the results of an inspection as rows of the key table, folded into a partial a chunk at a time, in a thread.
 
-What comes waits as it came. To fold it is to make a chunk of it, find the patterns of its keys and add it to the
-partial; that is done for whoever wants a summary, and for the pass from time to time, by one at a time. Keys are ranked
+New rows wait as they came. To fold them is to make a chunk of them, find the patterns of its keys and add it to the
+partial; that is done for each summary, and for the pass from time to time, by one thread at a time. Keys are ranked
 when they have been folded.
 """
 
@@ -56,7 +56,7 @@ class _Piece(NamedTuple):
 
 
 class _Ranked(NamedTuple):
-    """What `big` has to know of a chunk of rows."""
+    """The rows of a chunk that may be listed in `big`, and its counts of keys above thresholds."""
 
     rows: pl.DataFrame
     over: Counter[str]
@@ -75,7 +75,7 @@ class Collected(NamedTuple):
 
 
 class Aggregates:
-    """What all keys of a pass add up to, in a partial of the key table."""
+    """The sums over all keys of a pass, in a partial of the key table."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Aggregates:
         All that is folded is kept in `rows`, too.
         """
         self.keys = 0
-        """Keys inspected, those that wait to be folded too."""
+        """Keys inspected, including those that wait to be folded."""
         self.vanished_keys = 0
         """Keys that were gone when they were asked."""
         self.unread_keys = 0
@@ -101,7 +101,7 @@ class Aggregates:
         self.revision = 0
         """Grows with every change."""
         self.counted = Counted()
-        """What the latest summary is of, the one that is being made if there is one."""
+        """The keys counted by the latest summary, or by one that is being made."""
         self.big = TopKeys(scope.top, preset(scope.preset))
         self.registered = None if registry is None else RegistryCounts(registry, is_sample=is_sample)
         self._columns, self._node_budget = scope.columns, node_budget
@@ -109,11 +109,11 @@ class Aggregates:
         self._notes: dict[bytes | None, str] = {}
         """By type, why the memory of keys is not known."""
         self._came = self._folded = 0
-        """Rows that have ever waited, and those of them that were taken to be folded: one is of each thread."""
+        """Rows that have ever waited, and rows taken to be folded; each number is written by one thread."""
         self._ranked: deque[_Ranked] = deque()
         self._rows = rows
         self._folding: object | None = None
-        """What folds in another thread now, if anything does."""
+        """The token of the work that folds in another thread now; None if none does."""
         samples_lengths = scope.columns.length is Asked.SAMPLED
 
         def thresholds(key_type: str | None) -> Thresholds:
@@ -123,7 +123,7 @@ class Aggregates:
 
         patterns, origin_min = Patterns(separators, scope.depth), int(started_at_s) // 60
         self.partial = Partial(patterns, origin_min=origin_min, top=scope.top, thresholds=thresholds)
-        """What was folded."""
+        """The sums of the rows folded."""
         self.slots = TableSlots()
         self._registered_rows = None if self.registered is None else RegisteredRows(self.registered)
 
@@ -164,9 +164,9 @@ class Aggregates:
         self._rank()
 
     def _alone(self, work: Slices[T]) -> Steps[T]:
-        """Do work in another thread that reads or changes the partial, as `elsewhere` does, once nothing else does.
+        """Run work on the partial in another thread, as `elsewhere` does, once no other work does.
 
-        What is left before its end goes on until its next pause.
+        Work that is abandoned early goes on until its next pause.
         """
         while self._folding is not None:
             yield None
@@ -196,7 +196,7 @@ class Aggregates:
         return (yield from steps)
 
     def _fold(self) -> Slices[None]:
-        """Fold what waits by now, a chunk at a time."""
+        """Fold the rows that wait now, a chunk at a time."""
         left = self._came - self._folded
         while left > 0 and self._waiting:
             left -= self._fold_chunk(min(CHUNK, left))
@@ -204,7 +204,7 @@ class Aggregates:
             yield
 
     def _fold_chunk(self, most: int) -> int:
-        """Fold about so many rows; return how many it was."""
+        """Fold about `most` rows; return their number."""
         pieces: list[_Piece] = []
         rows = 0
         while rows < most and self._waiting:
@@ -232,7 +232,7 @@ class Aggregates:
             self._registered_rows.add(table, self.partial.checksums)
 
     def _rank(self) -> None:
-        """Hand to `big` what was folded."""
+        """Hand the folded rows to `big`."""
         while self._ranked:
             rows, over, sampled = self._ranked.popleft()
             rows = rows.select("key", *SCHEMA.names(), "asked_ms").unique("key", keep="last")
@@ -273,7 +273,7 @@ class Aggregates:
         return (yield from elsewhere(summed(moment, biggest, self._columns, sample, Slicer())))
 
     def _moment(self) -> Slices[Moment]:
-        """Fold all that waits, and return what it adds up to."""
+        """Fold all waiting rows, and return the sums."""
         yield from self._fold()
         slicer, found = Slicer(), self.partial
         return Moment(
@@ -318,7 +318,7 @@ class TableSlots:
         return slots_of(self.found)
 
     def ttl_counts(self) -> tuple[Sequence[int], Sequence[int]]:
-        """Return by slot the keys whose time to live is known, and those of them without one."""
+        """Return by slot the keys whose time to live is known, and how many of these never expire."""
         rows = self.found.rows
         return rows[:, slots.TTL_KNOWN].tolist(), rows[:, slots.LASTING].tolist()
 

@@ -36,7 +36,7 @@ class DistinctNames:
 
     @property
     def hashes(self) -> NDArray[np.uint32]:
-        """All hashes that are kept, those of a node in order."""
+        """All hashes kept, in order within each node."""
         return (self._kept() & np.uint64(RANGE - 1)).astype(np.uint32)
 
     def add(self, nodes: NDArray[np.int32], hashes: NDArray[np.uint32]) -> None:
@@ -63,7 +63,7 @@ class DistinctNames:
         return (self._held[first:end] & np.uint64(RANGE - 1)).astype(np.uint32)
 
     def _kept(self) -> NDArray[np.uint64]:
-        """Return what is kept, after taking in what waits."""
+        """Merge the waiting hashes, and return all hashes kept."""
         if any(map(len, self._waiting)):
             ordered = np.sort(np.concatenate((self._held, *self._waiting)))
             ordered = ordered[np.append(True, ordered[1:] != ordered[:-1])]

@@ -93,7 +93,7 @@ ID: Final = b"{id}"
 """The pattern of names that are as good as identifiers, since their number grows with the keys."""
 
 KEYS_OF_A_NAME: Final = 64
-"""Names are as good as identifiers where there are at most so many keys for each."""
+"""Most keys for each name at which names are as good as identifiers."""
 
 MOST_WORDS: Final = 1_024
 """Fewer names are words that someone chose, unless they look like codes."""
@@ -104,7 +104,7 @@ EMPTY_KEY: Final[Name] = b"", b"", NodeKind.LITERAL
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Which names of a crowded namespace keep a node of their own: those that reach one of these bounds."""
+    """The bounds above which a name of a crowded namespace keeps a node of its own; one of them is enough."""
 
     of_all: int
     """A share of all keys, or of the memory of all keys, in 1/10,000."""
@@ -128,7 +128,7 @@ FINAL: Final = Threshold(100, 200, 4)
 
 
 class StringLengths(NamedTuple):
-    """What the lengths of some strings add up to: of those whose length stands for that of others."""
+    """Sums over the lengths of sampled strings, which stand for the lengths of others."""
 
     keys: int
     sum: int
@@ -138,7 +138,7 @@ class StringLengths(NamedTuple):
     tiny_keys: int
     """Of at most MOST_TINY bytes."""
     tiny_ttl: tuple[int, ...]
-    """Those of them whose time to live is known, by TTL_EDGES_MS."""
+    """Tiny strings whose time to live is known, by TTL_EDGES_MS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class TtlTally:
     soonest_ms: int | None
     """When the first key expires, in milliseconds since the epoch."""
     range_ms: tuple[int, int] | None
-    """The shortest and the longest of what was left of the life of keys that expire, when they were asked."""
+    """The shortest and the longest remaining time to live of expiring keys, when they were asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Tally:
 
 
 class FoldedNode:
-    """A namespace or pattern of a report, with what the keys at and below it add up to."""
+    """A namespace or pattern of a report, with the sums of the keys at and below it."""
 
     __slots__ = (
         *("bytes", "children", "distinct", "examples", "has_lost", "holds_any_name", "keys", "kind", "name"),
@@ -201,7 +201,8 @@ class FoldedNode:
         self.examples: list[Example] = []
         """Some of the keys here."""
         self.numbered: Name | None = None
-        """What this name folds to where very many differ in their numbers only."""
+        """The pattern of names that differ in their numbers only, such as `page_{n}`; None for a name without a number.
+        """
         self.keys = 0
         """All keys here and below."""
         self.bytes = 0
@@ -210,7 +211,7 @@ class FoldedNode:
         self.numbers = [] if number is None else [number]
         """The nodes of the pattern tree that were merged into it."""
         self.tally: Tally
-        """What all keys here and below add up to; this and the following once the tree is summed."""
+        """The sums of all keys here and below; this and the following once the tree is summed."""
         self.types: Counter[bytes | None]
         """How many of them are of which type, under None for those whose type is not known."""
         self.own_keys = 0

@@ -64,8 +64,8 @@ class _Asked(NamedTuple):
 class Forms:
     """Remembers the forms of segments by their shapes.
 
-    The shape decides but for digits that stay in the pattern, which are in a second shape, and for what may be Base64,
-    of which it does not know more, or an IPv6 address, where it matters which digit is first.
+    A shape decides the form, except for digits that stay in the pattern, which are in a second shape, and for possible
+    Base64, which a shape can't confirm, or an IPv6 address, where it matters which digit is first.
     """
 
     def __init__(self, identifiers: Identifiers) -> None:
@@ -74,7 +74,7 @@ class Forms:
 
     def _forget(self) -> None:
         self.labels: list[bytes | None] = [None]
-        """The pattern of identifiers, or what names with a number are folded to; None for all other names."""
+        """The pattern of identifiers, or of names with a number; None for all other names."""
         self._is_sure = [False]
         self._hashes = np.zeros(1, np.uint64)
         self._numbers: dict[tuple[bytes | None, bool], int] = {(None, False): 0}
@@ -118,7 +118,8 @@ class Forms:
         return self._of_shapes.find(shapes) - np.int64(1)
 
     def _ask(self, asked: _Asked, some: Places, fewest: int, *, is_exact: bool) -> None:
-        """Fill in the labels of some segments, by the form of one of each shape, but of those that are ignored."""
+        """Fill in the labels of some segments by their forms, one segment for each shape; ignored segments are left
+        out."""
         self._ignore(asked, some[asked.groups[some] >= 0], fewest, is_exact=is_exact)
         some = some[asked.numbers[some] == _UNKNOWN]
         shapes, first, inverse = np.unique(asked.shapes[some], return_index=True, return_inverse=True)
@@ -182,5 +183,5 @@ def _is_decided(text: bytes) -> bool:
 
 
 def pattern_hashes(patterns: list[bytes]) -> Hashes:
-    """Return hashes of patterns, which are others than those of names of the same bytes."""
+    """Return hashes of patterns, distinct from those of names with the same bytes."""
     return mixed(text_hashes(patterns) + np.uint64(1)) | np.uint64(1)

@@ -18,7 +18,7 @@ KEYS_AT_ONCE: Final = 4_096
 """Names that are turned into objects of Python at once: a millisecond or two, in which nothing else runs."""
 
 TAG: Final = r"^[^{]*\{([^}]+)\}"
-"""Matches a key that has a hash tag: what stands between the first { and the first } after it, if anything does."""
+"""Matches a key with a hash tag: the non-empty text between the first { and the first } after it."""
 
 _tag = re.compile(TAG.encode()).match
 

@@ -1,8 +1,8 @@
-"""A query to the rows that an analysis has kept: which queries these answer, and conditions and orders for Polars.
+"""A query to the rows kept by an analysis: which queries the rows answer, and conditions and orders for Polars.
 
-What terms let through is said in `deciding`. Terms about facts are comparisons, null where the fact is not known. Those
-about names are the comparisons of text that Polars makes quickest; names for which these are not right are decided one
-by one by the test of a search of the server.
+The meaning of terms is in `deciding`. Terms about facts become comparisons, null if the fact is unknown. Terms about
+names become the comparisons of text that Polars makes quickest; names for which these are not right are decided one by
+one by the same test as in a search of the server.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ASKED_OF: Final[dict[Fact, Callable[[Columns], Asked]]] = {
 
 @dataclass(frozen=True, slots=True)
 class PassRows:
-    """The rows of an analysis, and what it asked of which keys."""
+    """The rows of an analysis, and its scope."""
 
     rows: KeptRows
     scope: Scope
@@ -73,10 +73,10 @@ class PassRows:
 
 
 def condition_of(query: Query, separators: Separators, now_ms: int) -> Condition:
-    """Return what the rows that a query finds are like; times to live are what is left of them at `now_ms`.
+    """Return the condition of a query on rows; times to live are as of `now_ms`, 0 ms if they have run out.
 
-    A time to live that has run out is 0 ms. Raises RegexError where an expression can't be used, ValueError for nodes
-    and shards, which have to be replaced before, see `plan.on_slots`.
+    Raises RegexError for an invalid expression, ValueError for nodes and shards, which must be replaced before, see
+    `plan.on_slots`.
     """
     facts = [_fact(term, now_ms) for term in query.terms if term.spec.fact is not Fact.NAME]
     return Condition(
@@ -87,7 +87,8 @@ def condition_of(query: Query, separators: Separators, now_ms: int) -> Condition
 
 
 def by_order(order: Order) -> By:
-    """Return what sorts rows as matches are sorted: no time to live is the longest, names by the numbers in them."""
+    """Return the sort expression of an order: keys that never expire have the longest time to live, names sort
+    naturally."""
     column = pl.col(order.fact.column)
     match order.fact:
         case Fact.NAME:

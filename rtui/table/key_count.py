@@ -1,7 +1,7 @@
-"""Counts some of the inspected keys, such as those that break a rule: how many, their bytes, a few examples.
+"""Counts a subset of the inspected keys, such as those that break a rule: their number, their bytes, a few examples.
 
-Examples are the keys with the smallest checksums, so neither the order of keys nor how they are divided among several
-counts has a say in which they are. Of names that are too long for that some beginnings are kept.
+Examples are the keys with the smallest checksums, so the choice depends neither on the order of keys nor on their
+division among several counts. Of names that are too long some beginnings are kept instead.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Example: TypeAlias = tuple[int, bytes]
 """A key and, in front, its hash, by which examples are chosen: so the order of keys has no say in it."""
 
 BEGINNING_BYTES: Final = 48
-"""Of a name that is too long, so many are kept."""
+"""Bytes kept of a name that is too long."""
 
 
 def best_examples(*lists: Iterable[Example]) -> list[Example]:

@@ -1,8 +1,8 @@
-"""Times to live by group: how many keys expire, how soon, and what the others take.
+"""Times to live by group: how many keys expire, how soon, and the bytes of keys that do not.
 
 Keys that expire are counted in bins of absolute time, a minute wide at first and wider with their distance from the
-start of the pass (`level_borders`). Where that makes too many bins in all, two neighbours are joined to one everywhere,
-up to six times: how often depends on the keys alone, not on their order.
+start of the pass (`level_borders`). If that makes too many bins in all, two neighbours are joined to one everywhere, up
+to six times: how often depends on the keys alone, not on their order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_BINS: Final = 1 << 18
 """Bins of all groups together: 14 MB."""
 
 MOST_LARGE: Final = 10
-"""Of the keys of a group that do not expire, so many of the largest sizes are kept."""
+"""Largest sizes kept of the keys of a group that do not expire."""
 
 BIN_BITS: Final = 21
 _BEFORE_MIN: Final = 1 << 20
@@ -31,7 +31,8 @@ _LEVEL_BITS: Final = 8
 MINUTE_MS: Final = 60_000
 
 KNOWN, LASTING, LOW, HIGH = range(4)
-"""Columns of `Lives.sums`: keys whose time to live is known, those that do not expire, both halves of their bytes."""
+"""Columns of `Lives.sums`: keys whose time to live is known, keys that do not expire, both halves of the latters'
+bytes."""
 
 EXPIRING_LARGEST, SOONEST, LONGEST_LEFT, SHORTEST_LEFT = range(4)
 """Columns of `Lives.greatest`; SOONEST and SHORTEST_LEFT times -1."""
@@ -64,7 +65,7 @@ class Lives:
         """By level, where its bins are counted from."""
 
     def add(self, chunk: Chunk, rows: Flags, left_ms: Whole, expires_ms: Whole, memory: tuple[Whole, Flags]) -> None:
-        """Add the rows whose time to live is known: what is left, negative for keys that do not expire.
+        """Add the rows whose time to live is known: `left_ms` is the rest of it, negative for keys that do not expire.
 
         `memory` has the size of each and whether it is known.
         """
@@ -170,7 +171,7 @@ class Lives:
         return made
 
     def add_up(self, tree: Tree) -> None:
-        """Add what is known of each group, which is a node of a tree, to its parent; but not when keys expire."""
+        """Add the sums of each group, which is a node of a tree, to its parent; but not the times of expiry."""
         for column in (self.sums, self.squares, self.bins, self.greatest):
             column.add_up(tree)
         carried(self.sums.rows[:, LOW:])

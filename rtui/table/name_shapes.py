@@ -1,11 +1,11 @@
-"""Shapes of whole names: names of one shape can't be told apart by a registry, so it has to look at one of them.
+"""Shapes of whole names: a registry can't tell names of one shape apart, so it only has to look at one of them.
 
-The shape of a name is the name with 0 for each digit, and with one letter for those of words that are hashes, ULIDs,
-random tokens or parts of a UUID; how long each word is, and whether it begins with a digit, stay as they are.
-What patterns ask of values beside their literal text is about that only: lengths, digits, letters, hexadecimal ones.
+The shape of a name is the name with 0 for each digit, and with one letter for the characters of words that are hashes,
+ULIDs, random tokens or parts of a UUID; the length of each word, and whether it begins with a digit, stay the same.
+Patterns test no more than that of values besides their literal text: lengths, digits, letters, hexadecimal ones.
 
-Literal text in patterns may have digits, or letters that are hexadecimal, too. A word that is such a literal, or begins
-or ends with one that stands beside a placeholder, stays as it is, and is told from others that look like it.
+Literal text in patterns may contain digits, or letters that are hexadecimal, too. A word that is such a literal, or
+begins or ends with one next to a placeholder, stays as it is, and is told from others that look like it.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class _Names(Words):
         return found
 
     def _are_no_octets(self) -> Flags:
-        """Return which numbers of up to three digits can't be those of an IPv4 address."""
+        """Return which numbers of up to three digits can't be octets of an IPv4 address."""
         counts, whole, starts = self._of_words, self._bytes, self._word_starts
         found: Flags = (counts.letters == 0) & (counts.lengths > 1) & (counts.lengths <= _OCTET_DIGITS)
         first, second, third = (whole[np.minimum(starts + at, len(whole) - 1)].astype(np.int64) for at in range(3))

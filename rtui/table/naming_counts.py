@@ -1,13 +1,13 @@
-"""Counts keys by what the naming rules find of them, and by namespace, in bounded memory.
+"""Counts keys by the naming rules they break, and by namespace, in bounded memory.
 
 `found_in` gives each key a number: bits for the rules that it breaks, and bits for the styles in which its words are
 not written. Keys of one place with the same number are counted together: 40,000 keys below `user:profile:` that break
-nothing and are not in snake case, 12 that have a space as well. A place is the entry of the registry, or for keys
+no rule and are not in snake case, 12 that have a space as well. A place is the entry of the registry, or for keys
 without one the first one or two segments, as far as they are words. So rules and styles are told apart in the report.
 
-Namespaces are bounded twice. One with more than 32 different second segments has none of them told apart: they are
-data, and all are counted under the first, whenever they came. And if there are thousands of places, those with fewest
-keys, of as many the later ones, are counted together as others, by rule only.
+Namespaces are bounded twice. In one with more than 32 different second segments none is told apart: they are data, and
+all are counted under the first, whenever they came. And if there are thousands of places, those with fewest keys (among
+equals the later ones) are counted together as others, by rule only.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_SECOND: Final = 32
 """Different second segments below a first that are told apart."""
 
 MOST_COUNTS: Final = 8_192
-"""Counts by place and what is found; with more, the smallest are counted as others."""
+"""Counts by place and findings; with more, the smallest are counted as others."""
 
 KEPT_COUNTS: Final = MOST_COUNTS - 512
 """So many are kept then: a few at a time are merged, so that it takes some milliseconds."""
@@ -59,7 +59,7 @@ class Place(NamedTuple):
     entry: int
     """The index of the registry's entry, or NO_PATTERN."""
     namespace: bytes
-    """Of keys without entry; empty for those that have none."""
+    """For keys without an entry; empty for keys that have no namespace."""
 
 
 CountedName: TypeAlias = tuple[int, bytes, int, KeyCount]
@@ -70,20 +70,20 @@ OTHERS: Final = Place(-2, b"")
 
 
 class NamingCounts:
-    """Keys by place and by what is found of their names."""
+    """Keys by place and by naming findings."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._rules: NamingRules = registry.naming
         has_styles = registry.rules.severity(MIXED_CASE) is not Severity.OFF
         self.enabled = self._rules.enabled
-        """The bits of what is found that are counted of keys with an entry."""
+        """The bits of findings that are counted for keys with an entry."""
         self.kept = self.enabled | (STYLE_BITS if has_styles else 0)
         """And of keys without one."""
         self._namespace = namespaces(self._rules.config.separators)
         self._counts: defaultdict[tuple[Place, int], KeyCount] = defaultdict(KeyCount)
         self._found: dict[tuple[int, bytes, int], KeyCount] = {}
-        """The same counts by entry, namespace and what is found, as far as they were asked for."""
+        """The same counts by entry, namespace and findings, as far as they were requested."""
         self._second: defaultdict[bytes, set[bytes]] = defaultdict(set)
         """By first segment, the namespaces below it."""
         self._whole: set[bytes] = set()
@@ -107,7 +107,7 @@ class NamingCounts:
         return made
 
     def judged(self, keys: Sequence[bytes], entries: Sequence[int]) -> Iterator[tuple[int, bytes, int]]:
-        """Yield of each key its entry, or NO_PATTERN and its namespace, and what is found of its name and counted."""
+        """Yield for each key its entry, or NO_PATTERN and its namespace, and the findings counted for its name."""
         for key, entry, found in zip(keys, entries, self._rules.found_in(keys, entries), strict=True):
             if entry < 0:
                 yield entry, self._namespace(key)[1], found & self.kept
@@ -129,7 +129,7 @@ class NamingCounts:
         self.add((*place, found, count) for (place, found), count in other._counts.items())
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out what another process makes anew."""
+        """Leave out members that another process makes anew."""
         return {name: value for name, value in vars(self).items() if name != "_namespace"} | {"_found": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -244,7 +244,7 @@ class NamingCounts:
         return mixed
 
     def _styled(self, entry_keys: Callable[[int], int]) -> Iterator[tuple[Place, Style, KeyCount]]:
-        """Yield keys by first segment and style; those of an entry by that of its pattern, all in the style of that."""
+        """Yield keys by first segment and style; all keys of an entry count under its pattern's segment and style."""
         for (place, found), count in self._counts.items():
             if place.entry == NO_PATTERN and found & STYLE_BITS:
                 yield Place(NO_PATTERN, self._namespace(place.namespace)[0]), styles_found(found), count
@@ -269,9 +269,9 @@ def _beginning(entry: Entry) -> bytes:
 
 
 def namespaces(separators: Sequence[bytes]) -> Callable[[bytes], tuple[bytes, bytes]]:
-    """Return what gives the namespaces of a key: the first segment, and the first two, each with its separator.
+    """Return a function from a key to its namespaces: the first segment, and the first two, each with its separator.
 
-    A segment is one as far as it is a word: no digit is in it, and it is not long. The last segment is none.
+    Only words count as segments here: short, without a digit. The last segment never counts.
     """
     if len(separators) == 1:
         single = separators[0]

@@ -38,7 +38,7 @@ class NodeIndex:
         self._hashes[slots], self._nodes[slots] = hashes, nodes
 
     def find(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Return the node of each hash, -1 where there is none."""
+        """Return the node of each hash, -1 if there is none."""
         slots = (hashes >> self._bits).astype(np.int64)
         held = self._hashes[slots]
         found = self._nodes[slots]

@@ -41,18 +41,18 @@ ROWS_AT_ONCE: Final = 1_024
 
 
 class TablePatterns:
-    """The patterns of a partial at one moment; what is added later does not change them.
+    """The patterns of a partial at one moment; rows added later do not change them.
 
     Below `user` there are `{id}` with 900 strings and 100 hashes, and `index` with one set. `user` adds up to 1,001
-    keys: one tally of them all, and how many are of which type. What keys of one type add up to is known for the whole
-    keyspace alone. Nor are bins of expiries added up for every node, since a report shows them for a dozen namespaces;
-    they are gathered for those.
+    keys: one tally of them all, and the number of keys of each type. Tallies by type exist for the whole keyspace only.
+    Nor are bins of expiries added up for every node, since a report shows them for a dozen namespaces; they are
+    gathered for those.
     """
 
     def __init__(self, root: FoldedNode, nodes: list[FoldedNode], origin_min: int) -> None:
         self.root = root
         self.by_type: dict[bytes | None, Tally] = {}
-        """What all keys of a type add up to, under None for those whose type is not known."""
+        """The sums of all keys of a type, under None for keys of unknown type."""
         self._nodes = nodes
         """From the root on, each followed by those below it."""
         self._ends: dict[FoldedNode, tuple[int, int]] = {}
@@ -240,7 +240,7 @@ class _Tallies:
         return of_group[lives.KNOWN] - of_group[lives.LASTING]
 
     def tally(self, group: int) -> Tally:
-        """Return what a group adds up to."""
+        """Return the sums of a group."""
         counts, strings = self._rows["counts"][group], self._rows["strings"][group]
         idle, frequency = (
             tuple(bins) if any(bins := counts[column]) else None for column in (partial.IDLE, partial.FREQUENCY)

@@ -33,7 +33,7 @@ from rtui.table.tops import Tops
 STRING: Final = "string"
 
 NUMBERS_OF_A_NODE: Final = 4
-"""There are at most so many times as many numbers of nodes as there may be nodes."""
+"""Most numbers of nodes, as a multiple of the most nodes."""
 
 _IDLE_BINS: Final = len(IDLE_EDGES_S) + 1
 _FREQUENCY_BINS: Final = len(FREQUENCY_EDGES) + 1
@@ -78,7 +78,7 @@ class Partial:
         """Bins of expiries are for a pass that began in this minute since the epoch; lists have `top` keys each."""
         self.patterns = patterns
         self.keys = 0
-        """Rows that were added, but those of which only the name is known."""
+        """Rows added, except those whose only known fact is the name."""
         self.unread = 0
         """Rows of which only the name, or its beginning, is known."""
         self.vanished = 0
@@ -108,13 +108,13 @@ class Partial:
         self._thresholds = thresholds
         self._type_numbers: dict[str | None, int] = {None: 0}
         self._cells = np.full((1, 1), -1, np.int64)
-        """The cell of each type and node, -1 where there is none yet."""
+        """The cell of each type and node, -1 if there is none yet."""
 
     def add(self, table: pl.DataFrame, asked_ms: int | None = None, *, is_unread: bool = False) -> pl.DataFrame:
         """Add rows of the key table; return those that may be listed among the first by some measure.
 
-        `asked_ms` is when they were asked, in milliseconds since the epoch, or a column of this name says so. With
-        `is_unread` nothing but their names is known.
+        `asked_ms` is when they were asked, in milliseconds since the epoch; None if a column of this name holds it.
+        With `is_unread` only their names are known.
         """
         if asked_ms is not None:
             table = table.with_columns(pl.lit(asked_ms, pl.Int64).alias("asked_ms"))
@@ -295,7 +295,7 @@ class Columns:
         self.is_sampled: Flags = table["sampled"].fill_null(value=True).to_numpy()
         left_ms = np.maximum(self.expires_ms - self.column("asked_ms")[0], 0)
         self.left_ms: Whole = np.where(self.expires_ms == NEVER, -1, left_ms)
-        """What is left of the life of each key, -1 where it does not expire."""
+        """Remaining time to live of each key in ms, -1 if it does not expire."""
 
     def column(self, name: str) -> tuple[Whole, Flags]:
         """Return the numbers of a column, 0 where they are not known, and whether they are."""

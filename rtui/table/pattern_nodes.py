@@ -35,7 +35,7 @@ MOST_CHILDREN: Final = 128
 """A report shows of a namespace with more names than this only the heavy ones."""
 
 MOST_NAMES: Final = 512
-"""A namespace with more names than this loses those that are light by then."""
+"""Names of a namespace beyond which the light ones are merged."""
 
 MOST_NUMBERED_KEYS: Final = 32
 """More keys than this that differ in their numbers only are one pattern."""
@@ -44,7 +44,7 @@ MOST_NUMBERED: Final = 1_024
 """More namespaces than this that differ in their numbers only are one pattern."""
 
 LIGHTEST: Final = 1 / 65_536
-"""New names get no node once some nodes were too many if they have no more than this of what is placed with them."""
+"""Share of the keys or bytes placed with a new name up to which it gets no node, once there were too many nodes."""
 
 MOST_BYTES: Final = 1 << 62
 """More than this, which only a server at fault says, is not told apart."""
@@ -52,10 +52,11 @@ MOST_BYTES: Final = 1 << 62
 ROOT: Final = 0
 
 REST: Final = b""
-"""The name of the node for what is beyond the budget."""
+"""The name of the node for the nodes beyond the budget."""
 
 Name: TypeAlias = tuple[bytes, bytes, NodeKind]
-"""What tells siblings apart: segment or pattern, separator, kind. A key and a namespace differ by the separator."""
+"""The identity of a node among its siblings: segment or pattern, separator, kind. Keys have no separator, namespaces
+do."""
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -156,7 +157,7 @@ class PatternNodes:
         return self._counts[which, : len(self.parents)]
 
     def name(self, node: int) -> Name:
-        """Return what tells a node from its siblings."""
+        """Return the identity of a node among its siblings."""
         return self.segments[node], self.separators[node], self.kinds[node]
 
     def children(self, node: int) -> dict[Name, int]:
@@ -178,7 +179,8 @@ class PatternNodes:
         return self._places()[0]
 
     def _places(self) -> tuple[NDArray[np.int32], Ints, Ints]:
-        """Return what `own` does, and the parent and level of each node; they change with every node made or merged."""
+        """Return the result of `own`, and the parent and level of each node; they change with every node made or
+        merged."""
         now = len(self), self._merged
         if self._placed_at != now:
             into = np.array(self._into, np.int32)
@@ -188,7 +190,7 @@ class PatternNodes:
         return self._arrays
 
     def totals(self, values: Ints) -> Ints:
-        """Return what is at and below each node, of values at each node; what was merged goes to its new node."""
+        """Return the sums at and below each node of `values` at each node; merged nodes count for their new one."""
         own, parents, levels = self._places()
         summed = np.zeros(len(self), np.int64)
         np.add.at(summed, own, values)
@@ -220,7 +222,7 @@ class PatternNodes:
         return self.make(parent, name, numbered) if found is None else found
 
     def _found(self, parent: int, name: Name, numbered: bytes | None) -> int | None:
-        """Return the node below another one for a segment or pattern, None where there is none."""
+        """Return the child of a node for a segment or pattern, None if there is none."""
         children = self._children[parent]
         if children is None:
             return None
@@ -252,7 +254,7 @@ class PatternNodes:
         self._count_lost_names()
 
     def _trim(self, budget: int) -> None:
-        """Keep so many of the heaviest nodes, and merge all others into those for the rest of their parents."""
+        """Keep the `budget` heaviest nodes, and merge all others into the rest nodes of their parents."""
         live = self._live()
         live = live[np.array([self.kinds[node] is not _OTHER for node in live.tolist()])]
         if len(live) <= budget:
@@ -271,13 +273,13 @@ class PatternNodes:
                 self.replace(self.parents[node], name, (REST, b"", _OTHER))
 
     def replace(self, parent: int, name: Name, target: Name, numbered: bytes | None = None) -> None:
-        """Merge the child of this name into the one of another name, which is made if need be."""
+        """Merge the child `name` into the child `target`, which is made if need be."""
         child = self._take(parent, name)
         into = self.children(parent).get(target)
         self.merge_into(self.make(parent, target, numbered) if into is None else into, child)
 
     def any_name(self, name: Name) -> Name:
-        """Return what a name becomes that is one of too many."""
+        """Return the pattern for a name that is merged because there are too many."""
         text, separator, kind = name
         return self.identifiers.any_name(text, is_pattern=kind is _PATTERN), separator, _PATTERN
 
@@ -375,7 +377,7 @@ class PatternNodes:
                     self.replace(parent, name, wanted)
 
     def units(self, parent: int, *, is_space: bool) -> dict[Name, list[Name]]:
-        """Return the names below a node that may be too many; those that differ in their numbers only are one."""
+        """Return the names below a node that may be too many; names that differ in their numbers only are grouped."""
         found: dict[Name, list[Name]] = {}
         for name, child in self.children(parent).items():
             if bool(name[1]) is is_space and not is_generic(name):
@@ -385,7 +387,7 @@ class PatternNodes:
         return found
 
     def _merge_light(self, parent: int, weights: tuple[Ints, Ints], *, is_space: bool) -> None:
-        """Have all names of a node pay where there are too many, and merge those that can't."""
+        """If a node has too many names, let all of them pay, and merge those that can't."""
         units = self.units(parent, is_space=is_space)
         if len(units) <= self.most_names:
             return
@@ -401,9 +403,9 @@ class PatternNodes:
                 self.replace(parent, name, self.any_name(name))
 
     def _pay_all(self, parent: int, held: Sequence[int], left: Ints, *, is_space: bool) -> NDArray[np.bool_]:
-        """Have names pay that have these keys and bytes left; return which of them have something left then.
+        """Let names pay with these keys and bytes left; return which of them have something left then.
 
-        The first ones have nodes, which remember what was paid.
+        The first ones have nodes, which remember their payments.
         """
         paying = self.most_names // 2
         cut = np.partition(left, -paying, axis=0)[-paying]

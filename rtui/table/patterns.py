@@ -27,15 +27,15 @@ from rtui.table.pattern_nodes import MOST_BYTES, MOST_NUMBERED_KEYS, REST, Ints,
 from rtui.table.segments import Hashes, Kind, Places, Segments, SegmentSplitter, distinct_hashes, text_hashes
 
 MOST_NODES: Final = 16_384
-"""About so many nodes there are at most."""
+"""Most nodes, roughly."""
 
 ROWS: Final = 131_072
 """Rows that are placed at once."""
 
 LEAST_OF_NAMES: Final = 512
 LEAST_OF_ALL: Final = 32_768
-"""In a namespace that lost names, new ones get a node that have more than one part in so many of what is placed of the
-names that come with them, and of all that is placed."""
+"""In a namespace that lost names, new ones get a node if they have more than one part in this many of the keys or bytes
+placed of the names that come with them, and of all placed."""
 
 _LITERAL, _PATTERN, _OTHER = NodeKind.LITERAL, NodeKind.PATTERN, NodeKind.OTHER
 
@@ -58,7 +58,7 @@ class _New(NamedTuple):
 
 
 class Patterns(PatternNodes):
-    """The patterns of a keyspace with these separators, of so many levels."""
+    """The patterns of a keyspace with these separators, `depth` levels deep."""
 
     def __init__(self, separators: Separators, depth: int | None = None, most: int = MOST_NODES) -> None:
         super().__init__(separators.values, most)
@@ -172,11 +172,11 @@ class Patterns(PatternNodes):
     def _are_kept(
         self, new: _New, names: Places, units: Hashes, known: tuple[Nodes, NDArray[np.float64]]
     ) -> NDArray[np.bool_]:
-        """Return which of these new names get a node of their own; units are those that may become one pattern.
+        """Return which of these new names get a node of their own; `units` group names that may become one pattern.
 
-        In a namespace where there would be too many, new names and those that have a node pay what is left to a
-        half of MOST_NAMES; those that have a node keep it for now. Where some were lost before, light new ones are
-        lost as well, and the others pay alone when they are many enough for that.
+        In a namespace where there would be too many, new names and those that have a node pay until half of MOST_NAMES
+        have something left; those that have a node keep it for now. If some were lost before, light new ones are lost
+        as well, and the others pay alone when they are many enough for that.
         """
         groups, group_of = np.unique(
             new.parents[names] * np.int64(2) + (new.separators[names] > 0), return_inverse=True
@@ -215,7 +215,8 @@ class Patterns(PatternNodes):
         made[some] = np.array(rests, np.int32)[inverse]
 
     def _left(self, held: list[int], nodes: Nodes, sizes: NDArray[np.float64]) -> Ints:
-        """Return the keys and bytes that some nodes have not paid yet, with those of rows that were not counted."""
+        """Return the keys and bytes that some nodes have not paid yet, including those of rows that are not counted
+        yet."""
         if self._before is None:
             self._before = np.stack((self.totals(self.keys), self.totals(self.memory)), axis=1)
         left: Ints = -np.array([self.paid.get(node, (0, 0)) for node in held], np.int64)
@@ -244,7 +245,7 @@ class Patterns(PatternNodes):
         return made
 
     def _of_forms(self, segments: Segments, new: _New, some: Places) -> tuple[Nodes, Places, Hashes, NDArray[np.bool_]]:
-        """Return by the forms of some segments: nodes if any, labels, what may be one pattern, and whether it is."""
+        """Return by the forms of some segments: nodes, labels, possible pattern units, and whether each is one."""
         parents, separators = new.parents[some], new.separators[some]
         is_light = (new.keys[some] == 1) & (new.memory[some] <= self._placed[1] / LEAST_OF_ALL)
         groups = np.where(is_light, parents * np.int64(2) + (separators > 0), np.int64(-1))
@@ -276,7 +277,7 @@ class Patterns(PatternNodes):
         return made, labels.numbers, units, becomes_pattern
 
     def _is_many(self, new: _New, at: int, label: bytes, count: int) -> bool:
-        """Whether so many more names that differ in their numbers only are one pattern."""
+        """Whether `count` more names that differ in their numbers only make one pattern."""
         parent, separator = int(new.parents[at]), self._separators[new.separators[at]]
         known = self._alike.get((parent, label, separator), ())
         most = self.most_numbered if separator else MOST_NUMBERED_KEYS

@@ -1,7 +1,7 @@
-"""Files of this process alone that are gone when it ends, and at the next start where it could not remove them.
+"""Files private to this process, removed when it ends, or at the next start if it could not remove them.
 
-A private folder is locked (`flock`) as long as its process lives, and no longer when that is killed. So what nobody
-holds was left behind, and `remove_left` removes it.
+A private folder is locked (`flock`) as long as its process lives, and no longer when that is killed. So an unlocked
+folder was left behind, and `remove_left` removes it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 PREFIX: Final = "rows-"
-"""What the names of private folders begin with."""
+"""The beginning of the names of private folders."""
 
 
 class PrivateFolder:

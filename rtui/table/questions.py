@@ -1,7 +1,7 @@
-"""Questions to rows that are kept: which of them a condition finds, and which are the first in some order.
+"""Queries to kept rows: the rows that match a condition, and the first in some order.
 
-A question is work in slices, a chunk of rows each: whoever asks does them in another thread, shows what has been found
-in between, and may leave off after each.
+A query is work in slices, a chunk of rows each: the caller runs them in another thread, shows the results in between,
+and may leave off after each.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Condition:
     """A condition on rows, as expressions: true, false, or null where a needed fact is not known; empty, all pass."""
 
     names: tuple[pl.Expr, ...] = ()
-    """About `name`, `raw` and `slot`, never null; those that cost least first."""
+    """Tests of `name`, `raw` and `slot`, never null; the cheapest first."""
     facts: pl.Expr | None = None
-    """About all other columns; null where it can't be decided by what is known."""
+    """A test of all other columns; null if the known facts do not decide it."""
     columns: tuple[str, ...] = ()
     """The columns of `facts`."""
 
@@ -41,7 +41,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """What rows are sorted by; those of which it is null come last, those that are equal in the order they came in."""
+    """A sort order of rows; null comes last, equal rows stay in the order they came in."""
 
     value: pl.Expr
     is_descending: bool = False
@@ -49,7 +49,7 @@ class By:
 
 @dataclass(slots=True)
 class Found:
-    """What a condition has found so far."""
+    """The matches of a condition so far."""
 
     rows: pl.DataFrame
     """The first rows, with the columns of the schema."""
@@ -71,10 +71,10 @@ class Found:
 def find(
     chunks: Iterable[Chunk | None], condition: Condition, now_ms: int, limit: int, by: By | None = None
 ) -> tuple[Found, Steps[None]]:
-    """Return what is found by a condition, of which at most `limit` rows are kept, and the work that finds it.
+    """Return the matches of a condition, of which at most `limit` rows are kept, and the work that finds them.
 
-    The rows that are kept are the first ones, or with `by` the first in that order. Keys whose time to live has run out
-    at `now_ms` are gone and only counted. Chunks may come as they are found: None in their place pauses.
+    The kept rows are the first ones, or with `by` the first in that order. Keys whose time to live has run out at
+    `now_ms` are gone and only counted. Chunks may come as they are found: None in their place pauses.
     """
     found = Found(pl.DataFrame(schema=SCHEMA))
     search = _Search(found, condition, now_ms, limit, by)
@@ -123,7 +123,7 @@ class _Search:
             self._found.rows = self._found.rows.vstack(_rows_of(chunk, table[_AT]))
 
     def _keep_first(self, chunk: Chunk, table: pl.DataFrame, is_descending: bool) -> None:
-        """Keep the first of these rows and of those that were kept before."""
+        """Keep the first rows of these and of those kept before."""
         if self._order.height == self._limit and (worst := self._order[_ORDER][-1]) is not None:
             table = table.filter(pl.col(_ORDER) > worst if is_descending else pl.col(_ORDER) < worst)
         first = _first(table, self._limit, is_descending)
@@ -136,7 +136,7 @@ class _Search:
 
 
 def _passing(table: pl.DataFrame, tests: Sequence[pl.Expr]) -> pl.DataFrame:
-    """Return the rows that pass all tests, each of which is asked of those that the one before lets through."""
+    """Return the rows that pass all tests; each test is evaluated on the rows that passed the previous one."""
     if not tests or not table.height:
         return table
     middle = table.height // 2

@@ -1,7 +1,7 @@
-"""Keys by the entries of a registry, and those that break what an entry expects of them.
+"""Keys by the entries of a registry, and those that break an entry's expectations.
 
-How many keys an entry has, and of how many of them a fact is known, follows from one counter for each layout: a type
-and the facts that are known. Nothing grows with the keys.
+The number of keys of an entry, and of those with a known fact, follow from one counter for each layout: a type and the
+facts that are known. The memory does not grow with the keys.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class CountedEntries(NamedTuple):
 
 
 CountedBreach: TypeAlias = tuple[int, Breach, bool, KeyCount]
-"""Keys of an entry that break the same, apart for those that do not stand for others."""
+"""Keys of an entry that break the same expectation; unsampled keys, which do not stand for others, apart."""
 
 
 class EntryCounts:
@@ -52,11 +52,11 @@ class EntryCounts:
         self._memory = [0] * count
         """By entry; NO_PATTERN is the last."""
         self._expiring = [0] * count
-        """Keys that expire, of entries that expect a TTL of at least so much."""
+        """Keys that expire, of entries that expect at least some TTL."""
         self._longest_ms = [0] * count
         """The most that one of these has left."""
         self._broken: defaultdict[tuple[int, Breach, bool], KeyCount] = defaultdict(KeyCount)
-        """By entry and what is broken, apart for keys that do not stand for others."""
+        """By entry and breach; unsampled keys, which do not stand for others, apart."""
         self._shown: defaultdict[int, KeyCount] = defaultdict(KeyCount)
         """See `CountedEntries`."""
 
@@ -126,7 +126,7 @@ class EntryCounts:
         return self._memory[index]
 
     def broken(self, index: int, breach: Breach, *, is_sampled: bool) -> KeyCount:
-        """Return the keys of an entry that break something; `is_sampled` tells those that stand for others."""
+        """Return the keys of an entry with a breach; `is_sampled`: those that stand for others."""
         return self._broken.get((index, breach, is_sampled)) or KeyCount()
 
     def lives(self, index: int) -> tuple[int, int]:

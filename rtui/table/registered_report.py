@@ -1,10 +1,10 @@
-"""Makes the registry's part of a report of what was counted by its entries, and of the tree of namespaces.
+"""Makes the registry's part of a report from the counts by its entries, and from the tree of namespaces.
 
-Which namespaces have keys that no entry describes is not counted for each of them. A namespace or pattern of the
-report has up to three of its keys as examples, chosen by their checksums, which is as good as at random; one that is a
-single key has its name. If the registry has no pattern for any of them, the keys of the namespace are unregistered; if
-it has for some, a part of them is, which is estimated from the examples. How many there are in all is counted: what is
-in no namespace that way is the rest, and estimates are no more than what is left for them.
+Keys that no entry describes are not counted by namespace. A namespace or pattern of the report has up to three of its
+keys as examples, chosen by their checksums, which is as good as at random; one that is a single key has its name. If
+the registry has no pattern for any of them, the keys of the namespace are unregistered; if it has for some, a part of
+them is, which is estimated from the examples. The total number is counted: keys in no such namespace are the rest, and
+estimates are bounded by the number left for them.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ Known = Callable[[Layout], bool]
 def registry_report(
     registry: Registry, counts: EntryCounts, root: Node, figures: Figures, slicer: Slicer, *, samples_lengths: bool
 ) -> Slices[RegistryReport]:
-    """Return what the registry says of all keys; `root` is their tree.
+    """Return the registry's section on all keys; `root` is their tree.
 
-    `samples_lengths` is whether the length was asked of keys that were chosen at random.
+    `samples_lengths`: lengths were asked of randomly chosen keys only.
     """
     entries, counted = _Entries(registry.entries, counts, figures, samples_lengths=samples_lengths), []
     reports = []
@@ -93,14 +93,14 @@ class _Entries:
         return sum(keys for layout, keys in self._layouts.get(index, ()) if is_known(layout))
 
     def count(self, index: int) -> KeyCount:
-        """Return the keys of an entry, or under NO_PATTERN those of none."""
+        """Return the keys of an entry, or with NO_PATTERN the keys without one."""
         memory_keys = self._keys(index, lambda layout: layout.has_memory)
         found = KeyCount(self._keys(index), memory_keys, self._counts.memory_bytes(index))
         found.merge(self._counts.shown(index))
         return found
 
     def report(self, index: int) -> EntryReport:
-        """Return what is to be said of an entry."""
+        """Return the report on an entry."""
         entry, figures, count = self._entries[index], self._figures, self.count(index)
         types: Counter[bytes] = Counter()
         for layout, keys in self._layouts.get(index, ()):
@@ -172,7 +172,7 @@ class _Entries:
 
 
 def _expected(one: Expectations) -> Iterator[tuple[Breach, str]]:
-    """Yield what can be broken of an expectation by one key, with its text."""
+    """Yield the breaches that one key can make of an expectation, with its text."""
     if one.types:
         yield Breach.TYPE, " or ".join(display(name, limit=64) for name in one.types)
     if one.ttl is not None:
@@ -279,7 +279,7 @@ def _without_pattern(matcher: Matcher, node: Node, name: bytes, place: int) -> U
 
 
 def _less(whole: Figure, parts: Iterable[Figure]) -> Figure:
-    """Return a figure less those of its parts."""
+    """Return a figure less its parts."""
     parts = list(parts)
     if not parts:
         return whole

@@ -1,11 +1,11 @@
-"""Counts rows of the key table by a registry: by entry, by expectation that is broken, by what is found of names.
+"""Counts rows of the key table by a registry: by entry, by broken expectation, by naming findings.
 
 Names of one shape (`rtui.table.name_shapes`) have one entry, one namespace and break the same rules, so each shape is
 matched and judged once, by one of its names; shapes are remembered. Names without a shape, which are long or not in
-ASCII, are matched and judged each by itself. All else are sums by entry and by what is found.
+ASCII, are matched and judged each by itself. The rest are sums by entry and findings.
 
-Every expectation is a range of numbers: the time to live of a key that does not expire is -1, so `30m` is the range
-0 … 30 minutes, `none` is -1 … -1, and `none|24h` is -1 … 24 hours.
+Every expectation is a range of numbers: the time to live of a key that does not expire is -1, so `30m` is the range 0 …
+30 minutes, `none` is -1 … -1, and `none|24h` is -1 … 24 hours.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MOST_SHAPES: Final = 65_536
 _LETTERS: Final = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 _SHAPED: Final = _LETTERS | {ord("@")}
-"""What a shape knows not to be between segments."""
+"""Characters that may not be separators if shapes are to be used."""
 
 _BITS: Final = (8, 4, 2, 1)
 """Of the layout of a row: its TTL, memory and length are known, it stands for others."""
@@ -75,9 +75,9 @@ class RegisteredRows:
 
     def _forget(self) -> None:
         self._known: dict[int, tuple[int, int]] = {}
-        """By shape, the entry and the number of what is found of its names."""
+        """By shape, the entry and the number of its names' findings."""
         self._names: list[tuple[int, bytes, int]] = [(NO_PATTERN, b"", 0)]
-        """By number: entry, namespace and what is found of names; the first stands for nothing."""
+        """By number: entry, namespace and findings; the first stands for none."""
         self._numbers = {self._names[0]: 0}
         self._named = Examples()
 
@@ -107,7 +107,7 @@ class RegisteredRows:
         return np.array(entries, np.int64), np.array([*self._numbered(keys, entries)], np.int64)
 
     def _judged(self, table: pl.DataFrame, shapes: Hashes) -> tuple[Whole, Whole]:
-        """Return the entry of each row, and the number of what is found of its name."""
+        """Return the entry of each row, and the number of its name's findings."""
         if len(self._known) > MOST_SHAPES:
             self._forget()
         each, first, inverse = np.unique(shapes, return_index=True, return_inverse=True)
@@ -124,7 +124,7 @@ class RegisteredRows:
         return columns[:, 0], columns[:, 1]
 
     def _numbered(self, keys: Sequence[bytes], entries: Sequence[int]) -> Iterator[int]:
-        """Yield the number of what is found of each name."""
+        """Yield the number of each name's findings."""
         if not self._counts.naming.is_wanted:
             yield from repeat(0, len(keys))
             return
@@ -166,7 +166,7 @@ class RegisteredRows:
         )
 
     def _breaches(self, rows: _Rows, entries: Whole) -> list[CountedBreach]:
-        """Return the keys that break what is expected of them."""
+        """Return the keys that break expectations."""
         is_wrong = np.zeros(len(entries), bool)
         for key_type, of_type in rows.by_type():
             wrong = [at for at, one in enumerate(self._expected) if one.types and key_type not in one.types]
@@ -267,7 +267,7 @@ def _is_outside(values: Whole, bounds: Whole) -> Flags:
 
 
 def shapes_of(registry: Registry) -> NameShapes | None:
-    """Return what finds the shapes of names for a registry; None where it may tell names of one shape apart."""
+    """Return the shapes of names for a registry; None if the registry may tell names of one shape apart."""
     config = registry.naming.config
     separators = {*registry.separators, *config.separators}
     patterns = [entry.pattern for entry in registry.entries]

@@ -1,4 +1,4 @@
-"""Counts what a registry says of inspected keys: by entry and expectation, by rule about names and namespace."""
+"""Counts inspected keys by a registry: by entry and expectation, by naming rule and namespace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rtui.table.registered_report import registry_report
 
 
 class RegistryCounts:
-    """What is counted by one registry; parts that it has nothing about are left out."""
+    """The counts for one registry, without the parts that it does not define."""
 
     def __init__(self, registry: Registry, *, is_sample: bool = False) -> None:
         self.registry = registry
@@ -39,9 +39,10 @@ class RegistryCounts:
     def reports(
         self, root: Node, figures: Figures, slicer: Slicer, *, samples_lengths: bool
     ) -> Slices[tuple[RegistryReport | None, NamingReport | None]]:
-        """Return the parts of a report, of which `root` is the tree of namespaces; None for what the registry lacks.
+        """Return the registry's and the naming section of a report with namespaces `root`; None for a part it does not
+        define.
 
-        `samples_lengths` is whether the length was asked of keys that were chosen at random.
+        `samples_lengths`: lengths were asked of randomly chosen keys only.
         """
         registered = naming = None
         if self.registry.entries:

@@ -23,7 +23,7 @@ CHUNK_ROWS: Final = 1 << 18
 """Rows of a chunk; a question looks at one chunk after the other."""
 
 ROW_BYTES: Final = 60
-"""What a row in memory takes at most, its name left out."""
+"""Most bytes of a row in memory, without its name."""
 
 LEAST_FREE_BYTES: Final = 1 << 30
 """So much of a disk stays free."""
@@ -42,7 +42,7 @@ class Chunk:
 
     height: int
     same: dict[str, Any]
-    """Columns that are left out, and what each holds in every row."""
+    """Constant columns, left out of the rows, with their value."""
     read: Callable[[Sequence[str]], pl.DataFrame]
     """Returns some of the other columns."""
 
@@ -60,7 +60,7 @@ class Chunk:
 
 
 class KeptRows:
-    """Rows of a pass, appended by one thread; another may call `chunks` meanwhile, and what that returns stays."""
+    """Rows of a pass, appended by one thread; another may call `chunks` meanwhile, and its result stays valid."""
 
     def __init__(self, budget_bytes: int, most_rows: int, *, folder: Path | None = None) -> None:
         """Keep up to `most_rows` in `budget_bytes` of memory; those beyond in files in a folder, else none at all."""
@@ -76,7 +76,7 @@ class KeptRows:
         """Columns of which something is known."""
         self._budget_bytes, self._most_rows, self._folder = budget_bytes, most_rows, folder
         self._parts: tuple[list[Chunk], list[pl.DataFrame]] = [], []
-        """What is packed, and the rows that are not yet; both are replaced at once, so that no row is in both."""
+        """Packed chunks, and rows not yet packed; both are replaced at once, so that no row is in both."""
         self._open_rows = self._bytes = 0
         self._is_spilling = self._is_all = False
         self._files: PrivateFolder | None = None
@@ -125,14 +125,14 @@ class KeptRows:
         self.ended_s, self._is_all, self.may_repeat = ended_s, is_all, may_repeat
 
     def close(self, why: str = "they were dropped") -> None:
-        """Forget all rows, and those that come, and remove their files."""
+        """Drop all rows, including later ones, and remove their files."""
         self.why_none = why
         self._parts, self._open_rows, self.height = ([], []), 0, 0
         if self._files is not None:
             self._files.close()
 
     def chunks(self, seen: int = 0) -> Iterator[Chunk]:
-        """Yield all rows that are kept by now but for so many first ones, in the order in which they came."""
+        """Yield all rows kept by now, except for the first `seen`, in the order in which they came."""
         packed, opened = self._parts
         tables = [*opened]
         for chunk in (*packed, *([_in_memory(_joined(tables), {})] if tables else [])):
@@ -175,7 +175,7 @@ def _joined(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def memory_budget() -> int:
-    """Return a quarter of the bytes of memory that are free, or that are left of what a control group allows."""
+    """Return a quarter of the free memory in bytes, at most that of what its control groups leave."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
@@ -185,7 +185,7 @@ def memory_budget() -> int:
 
 
 def _left_in_groups(of_process: Path, root: Path) -> list[int]:
-    """Return what is left of the memory that each control group above this process allows; at least one number."""
+    """Return the bytes of memory left in each control group above this process; at least one number."""
     left = [1 << 62]
     try:
         lines = of_process.read_text().splitlines()

@@ -40,7 +40,7 @@ NEVER: Final = -1
 """The value of `expires_ms` for a key that does not expire."""
 
 LATEST_MS: Final = (1 << 63) - 1
-"""The latest moment that `expires_ms` can hold; what expires later stands there, too."""
+"""The latest moment that `expires_ms` can hold; later expiries are stored as this."""
 
 SCHEMA: Final = pl.Schema(
     {

@@ -1,10 +1,10 @@
-"""The segments of a whole column of names, all at once, by operations on the bytes of thousands of names in a row.
+"""The segments of a whole column of names at once, by array operations on the joined bytes of thousands of names.
 
-Names are joined, some thousand at a time. Where separators are in these bytes says where segments begin and end. A
-running sum over the bytes gives a hash of each segment as the difference of two places, another one how many digits,
-letters and so on it has; by that the most frequent forms of segments are told, exactly (`Kind`).
+Names are joined, some thousand at a time. The positions of separators in these bytes give where segments begin and end.
+A running sum over the bytes gives a hash of each segment as the difference of two places, another one its numbers of
+digits, letters and so on; these tell the most frequent forms of segments, exactly (`Kind`).
 
-What is hard is left to `KeySegments`, name by name: names that may hold an IPv6 address, a UUID or an IPv4 address with
+Hard cases are left to `KeySegments`, name by name: names that may hold an IPv6 address, a UUID or an IPv4 address with
 separators in it, names that Java has serialised, and very long ones. Hash tags are not hard.
 """
 
@@ -40,7 +40,7 @@ Pairs: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
 class Kind(IntEnum):
-    """What the characters of a segment say of its form (`Identifiers.form`)."""
+    """The form of a segment as far as its characters tell (`Identifiers.form`)."""
 
     UNSURE = 0
     """Nothing."""
@@ -73,7 +73,7 @@ _DASHES: Final = np.array([8, 13, 18, 23])
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """The segments of some names, those of a name one behind the other."""
+    """The segments of some names, grouped by name."""
 
     first: Places
     """By name: its first segment."""
@@ -194,7 +194,7 @@ class SegmentSplitter:
         )
 
     def _joined(self, table: pl.DataFrame) -> tuple[Places, bytes, dict[int, Pairs]]:
-        """Return the sizes of all names, all names in a row, and the segments of those that were replaced."""
+        """Return the sizes of all names, the joined bytes, and the segments of names that were replaced."""
         names, pairs = table["name"], dict[int, Pairs]()
         sizes = names.str.len_bytes().to_numpy().astype(np.int64)
         if table["raw"].null_count() == table.height and (not len(sizes) or sizes.max() <= LONGEST_NAME):

@@ -1,8 +1,8 @@
 """Keys, bytes and times to live by hash slot, and the hash tags that hold most keys.
 
 There may be more tags than fit into memory, so only those with most keys are kept: this is Misra and Gries' summary
-with its subtractions noted instead of made (Agarwal et al., Mergeable Summaries, PODS 2012). A tag that was dropped has
-had `floor` keys at most; one that comes later, or again, is counted from 0 and notes that so many may be missed.
+with its subtractions noted instead of made (Agarwal et al., Mergeable Summaries, PODS 2012). A tag that was dropped had
+`floor` keys at most; one that comes later, or again, is counted from 0, with a note that up to `floor` may be missing.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from rtui.keyspace.slots import SLOTS
 from rtui.table.sums import MASK, Chunk, Flags, Whole, carried
 
 KEYS, LOW, HIGH, UNMEASURED, TTL_KNOWN, LASTING = range(6)
-"""Columns of `Slots.rows`: keys, both halves of their bytes, keys whose memory is not known, whose time to live is, and
-those that do not expire."""
+"""Columns of `Slots.rows`: keys, both halves of their bytes, keys of unknown memory, keys of known time to live, and
+keys that do not expire."""
 
 CAPACITY: Final = 512
 """How many tags are kept; each that holds more than 1/513 of all tagged keys is among them for certain, unless they
 take too much memory."""
 
 TAG_BYTES: Final = 1 << 20
-"""The tags have at most a few times so many bytes together: where they are very long, fewer are kept."""
+"""Bytes of all tags together, up to a small factor: if they are very long, fewer are kept."""
 
 _TAGS: Final = pl.Schema(
     {

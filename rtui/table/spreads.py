@@ -54,7 +54,7 @@ class Spreads:
         return made
 
     def add_up(self, tree: Tree) -> None:
-        """Add the sizes of each group, which is a node of a tree, to those of its parent."""
+        """Add the sizes of each group, which is a node of a tree, to its parent's."""
         self.sums.add_up(tree)
         carried(self.sums.rows[:, 1:])
         self.greatest.add_up(tree)

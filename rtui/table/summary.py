@@ -1,8 +1,9 @@
-"""The summary of a report, made of what keys add up to: nodes from the leaves to the root, types, expiries, a registry.
+"""The summary of a report, made from the sums over keys: nodes from the leaves to the root, types, expiries, a
+registry.
 
-`rtui.analysis.report.figures` turns counts into estimates where the keys are a sample. Where the length is asked of one
-key in eight, it stands for those of seven others. Other keys are asked because they may be among the longest: their
-lengths say nothing of the rest, unless together all keys of a type were asked.
+`rtui.analysis.report.figures` turns counts into estimates if the keys are a sample. If the length is asked of one key
+in eight, it stands for those of seven others. Other keys are asked because they may be among the longest: their lengths
+tell nothing of the rest, unless together all keys of a type were asked.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ FEWEST_EXPIRING: Final = 2
 
 
 class Moment(NamedTuple):
-    """What keys add up to at one moment, beside the lists of the biggest ones."""
+    """The sums over keys at one moment, without the lists of the biggest ones."""
 
     patterns: TablePatterns
     counted: Counted
@@ -117,7 +118,7 @@ def summed(
 
 
 _Path: TypeAlias = tuple[FoldedNode, ...]
-"""A namespace below those that it is in, from the first level on."""
+"""The path to a namespace, from the first level on."""
 
 
 def expiry_report(patterns: TablePatterns, figures: Figures, slicer: Slicer) -> Slices[ExpiryReport]:
@@ -144,7 +145,7 @@ def expiry_report(patterns: TablePatterns, figures: Figures, slicer: Slicer) -> 
 
 
 def _most_expiring(root: FoldedNode, slicer: Slicer) -> Slices[list[_Path]]:
-    """Return the namespaces with a part of what is above them in which most keys expire, ties by name."""
+    """Return the namespaces in which most keys expire, each a proper part of its parent; ties by name."""
     found: list[_Path] = []
     waiting: list[_Path] = [(root,)]
     while waiting:
@@ -170,7 +171,7 @@ def _explains(below: Cliff, cliff: Cliff) -> bool:
 
 
 class Part(NamedTuple):
-    """A node of the report, with what is needed to add it to its parent."""
+    """A node of the report, with the figures needed to add it to its parent."""
 
     node: Node
     weight: tuple[int, int]
@@ -184,7 +185,7 @@ class NodeReports:
 
     def __init__(self, figures: Figures, slicer: Slicer) -> None:
         self.beyond_budget = 0
-        """Keys in nodes that stand for what was beyond the budget."""
+        """Keys in rest nodes, which stand for nodes beyond the budget."""
         self._figures = figures
         self._slicer = slicer
 
@@ -221,7 +222,7 @@ class NodeReports:
 
 
 def _distinct(pattern: FoldedNode, least: int) -> int | Estimate:
-    """Return how many different segments a pattern stands for: at least so many, and no more than it has keys."""
+    """Return how many different segments a pattern stands for: `least` at least, and no more than it has keys."""
     found = as_estimate(0 if pattern.distinct is None else pattern.distinct.count())
     low, value, high = (min(max(one, least), pattern.keys) for one in (found.low, found.value, found.high))
     return int(value) if low == high else Estimate(low, value, high)
@@ -270,7 +271,7 @@ def _stats(tally: Tally, types: Mapping[bytes | None, int], figures: Figures, *,
 def type_reports(
     types: Mapping[bytes, Tally], lengths: Mapping[bytes, Spread], figures: Figures
 ) -> tuple[TypeReport, ...]:
-    """Return all types, most keys first, with the lengths of those that have any."""
+    """Return all types, most keys first, with the lengths of types that have any."""
     return tuple(
         TypeReport(
             name=key_type,
@@ -319,9 +320,9 @@ class Lengths:
     def spreads(
         self, types: Mapping[bytes, Tally], longest: Mapping[bytes, tuple[KeyRecord, ...]], figures: Figures
     ) -> dict[bytes, Spread]:
-        """Return the spread in each type of which any are known: estimates where most keys were not asked.
+        """Return the spread of lengths by type, if any are known: estimates if most keys were not asked.
 
-        `longest` are the lists of the longest keys, which may be longer than those that stand for others.
+        `longest` are the lists of the longest keys, which may be longer than the sampled ones.
         """
         found = {}
         for key_type, tally in types.items():
@@ -345,7 +346,7 @@ class Lengths:
     def over(self, counts: OverCounts, types: Mapping[bytes, Tally], figures: Figures) -> dict[bytes, Figure]:
         """Return by type how many keys are above the thresholds.
 
-        An estimate, and at least those that are known to be, where keys were not asked for a length that may be.
+        An estimate, and at least the number known, if keys that may be above were not asked for their length.
         """
         found: dict[bytes, Figure] = {}
         for key_type, known in counts.known.items():

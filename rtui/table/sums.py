@@ -1,9 +1,9 @@
-"""Sums of numbers by group: a dense table of few columns, or a sparse one of whatever numbers there are.
+"""Sums of numbers by group: a dense table of few columns, or a sparse one of arbitrary buckets.
 
-Groups are numbers from 0 on, rows of a chunk have one each. `Chunk` adds the rows of a chunk up by group; `Dense` and
-`Sparse` keep that, and take over what others have kept, whose groups have other numbers. All whole numbers are 64 bits
-wide and sums of bytes are kept in two of them (`halves`), so that nothing wraps whatever a server says; sums of squares
-are floating-point. The order of what is added makes no difference but in the last digits of squares.
+Groups are numbers from 0 on; each row of a chunk has one. `Chunk` adds the rows of a chunk up by group; `Dense` and
+`Sparse` keep these sums, and take over the sums of others, whose groups have other numbers. All whole numbers are 64
+bits wide and sums of bytes are kept in two of them (`halves`), so that nothing wraps whatever a server reports; sums of
+squares are floating-point. The order of additions makes no difference but in the last digits of squares.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ NONE: Final = np.iinfo(np.int64).min
 """In a column of greatest numbers: no number yet."""
 
 DENSE_CELLS: Final = 1 << 21
-"""Counts of a chunk are made in a dense table of at most so many cells."""
+"""Most cells of the dense table in which a chunk is counted."""
 
 
 def grouped(operation: np.ufunc, keys: Whole, *columns: NDArray[Any]) -> tuple[Whole, list[NDArray[Any]]]:
-    """Return the keys that there are, ascending, and for each column what its rows of one key come to."""
+    """Return the distinct keys, ascending, and each column reduced by key with `operation`."""
     if not len(keys):
         return keys, list(columns)
     order = np.argsort(keys, kind="stable")
@@ -42,7 +42,7 @@ def grouped(operation: np.ufunc, keys: Whole, *columns: NDArray[Any]) -> tuple[W
 
 
 def ranks(keys: Whole) -> Whole:
-    """Return the place of each row among those of its key, from 0; equal keys lie next to each other."""
+    """Return the index of each row among the rows with its key, from 0; equal keys must be adjacent."""
     if not len(keys):
         return keys
     starts = np.concatenate(([0], np.flatnonzero(keys[1:] != keys[:-1]) + 1))
@@ -70,7 +70,7 @@ class Chunk:
         """The group of each row."""
         counts = np.bincount(groups)
         self.used: Whole = np.flatnonzero(counts)
-        """The groups that there are, ascending; what follows has a row for each."""
+        """The groups in use, ascending; the following arrays have a row for each."""
         self.keys: Whole = counts[self.used]
         """Rows of each."""
 
@@ -159,7 +159,7 @@ def _first(found: tuple[Whole, list[NDArray[Any]]]) -> tuple[Whole, NDArray[Any]
 
 
 class Dense:
-    """A row of so many numbers for each group; `operation` is what they come to together."""
+    """A row of `width` numbers for each group; `operation` combines two rows."""
 
     def __init__(self, width: int, operation: np.ufunc = np.add, *, empty: float = 0, real: bool = False) -> None:
         """`empty` is the number of a group of which nothing is known yet; `real` for floating-point numbers."""
@@ -168,7 +168,7 @@ class Dense:
         self._empty = empty
 
     def grow(self, groups: int) -> None:
-        """Have rows for so many groups at least."""
+        """Make room for at least `groups` rows."""
         missing = groups - len(self.rows)
         if missing > 0:
             added = np.full((max(missing, len(self.rows) // 2), self.rows.shape[1]), self._empty, self.rows.dtype)
@@ -189,7 +189,7 @@ class Dense:
         return made
 
     def add_up(self, tree: Tree) -> None:
-        """Add the rows of each group, which is a node of a tree, to those of its parent, from the deepest on."""
+        """Add the rows of each group, which is a node of a tree, to its parent's, from the deepest on."""
         self.grow(len(tree.parents))
         for nodes in tree.deepest_first:
             self.add(*_first(grouped(self._operation, tree.parents[nodes], self.rows[nodes])))
@@ -200,10 +200,10 @@ class Dense:
 
 
 class Sparse:
-    """Counts, or several sums, by group and bucket: only those that there are."""
+    """Counts, or several sums, by group and bucket; only non-empty buckets are stored."""
 
     def __init__(self, width_bits: int, columns: Sequence[type] = (np.int64,)) -> None:
-        """Buckets have so many bits."""
+        """Buckets are numbers of `width_bits` bits."""
         self.bits = width_bits
         self._types = columns
         self._parts: list[tuple[Whole, list[NDArray[Any]]]] = []
@@ -243,7 +243,7 @@ class Sparse:
         return made
 
     def add_up(self, tree: Tree) -> None:
-        """Add the rows of each group, which is a node of a tree, to those of its parent, from the deepest on."""
+        """Add the rows of each group, which is a node of a tree, to its parent's, from the deepest on."""
         groups, buckets, columns = self.settle()
         levels = tree.levels[groups]
         parts: list[tuple[Whole, list[NDArray[Any]]]] = []

@@ -1,8 +1,8 @@
 """The biggest and the hottest keys, at hardly any cost per key.
 
-A list of the 100 biggest keys needs to know only the value of its last entry, the *floor*: what is below it does not
-enter. Keys at or above the floor are added without ordering anything; when there are 200 records, they are sorted once,
-the worse half is dropped, and the floor rises to the last one kept.
+A list of the 100 biggest keys needs to know only the value of its last entry, the *floor*: keys below it do not enter.
+Keys at or above the floor are added without ordering anything; when there are 200 records, they are sorted once, the
+worse half is dropped, and the floor rises to the last one kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RankedField: TypeAlias = Literal["memory_bytes", "length", "frequency", "idle_s"
 """The field of a record that a list is ordered by."""
 
 LIST_NAME_BYTES: Final = 1 << 20
-"""The names in one list have at most so many bytes together: where names are very long, it holds fewer keys."""
+"""Most bytes of the names in one list: if names are very long, it holds fewer keys."""
 
 UNKNOWN_LENGTH: Final = 1 << 63
 """Stands for the length of a key that may have any; a server can't say so large a number."""
@@ -64,11 +64,11 @@ class Ranking:
 
     @property
     def floor(self) -> int | None:
-        """What a value must reach at least to enter, as far as it is known by now; None where any value enters."""
+        """The least value that enters, as far as known; None if any value enters."""
         return None if self._floor is None else self._sign * self._floor[0]
 
     def add(self, record: KeyRecord) -> None:
-        """Add a key if it ranks among the first; one that comes again replaces what is known of it."""
+        """Add a key if it ranks among the first; a key that comes again replaces its earlier record."""
         records, key = self._records, record.key
         if not self._top or (self._floor is not None and self._rank(record) > self._floor):
             return
@@ -79,7 +79,7 @@ class Ranking:
             self.settle()
 
     def settle(self) -> None:
-        """Drop what is not listed, and let nothing enter any more that would not be."""
+        """Drop the records beyond the list, and raise the floor to its last entry."""
         ranked = self._ranked()
         kept = ranked[: self._fitting(ranked)]
         if ranked and (len(kept) == self._top or len(kept) < len(ranked)):
@@ -89,12 +89,12 @@ class Ranking:
         self._name_bytes = sum(map(len, self._records))
 
     def records(self) -> tuple[KeyRecord, ...]:
-        """Return what ranks first, best first."""
+        """Return the first records, best first."""
         ranked = self._ranked()
         return tuple(ranked[: self._fitting(ranked)])
 
     def _rank(self, record: KeyRecord) -> tuple[int, bytes]:
-        """Return what records are ordered by, the best first."""
+        """Return the sort key of a record, the best first."""
         return self._sign * (getattr(record, self._measure) or 0), record.key
 
     def _ranked(self) -> list[KeyRecord]:
@@ -120,7 +120,7 @@ class OverCounts(NamedTuple):
     """How many keys are above the thresholds, by type."""
 
     known: dict[bytes, int]
-    """Those that are known to be; a type that could not be judged is missing."""
+    """Keys known to be above the threshold, by type; a type that could not be judged is missing."""
     sampled: dict[bytes, int]
     """The same among keys that stand for others."""
     uncertain: frozenset[bytes]
@@ -128,10 +128,10 @@ class OverCounts(NamedTuple):
 
 
 class TopKeys:
-    """The biggest keys by memory and by length, for each type and over all, and the hottest ones.
+    """The biggest keys by memory and by length, by type and overall, and the hottest ones.
 
-    Memory is bounded by the number of types, `top` and the bytes of names that a list may hold. The lists over all
-    types are made of those of each type.
+    Memory is bounded by the number of types, `top` and the bytes of names that a list may hold. The overall lists are
+    made from those of each type.
     """
 
     def __init__(self, top: int, thresholds: Preset | None = None) -> None:
@@ -191,7 +191,7 @@ class TopKeys:
         return floor if limit is None else min(floor, limit + 1)
 
     def leave_out(self, key_type: bytes | None, most_length: int) -> None:
-        """Count in that there are keys whose length is not known, but that it is so much at most."""
+        """Count keys whose length is unknown, but at most `most_length`."""
         self._left_out[key_type] = max(most_length, self._left_out.get(key_type, 0))
 
     def bound_left_out(self, key_type: bytes, most_length: int) -> None:
@@ -209,7 +209,7 @@ class TopKeys:
         idle_s: int | None = None,
         frequency: int | None = None,
     ) -> None:
-        """Complete what is known of a key wherever it is listed; no list is ordered anew by it.
+        """Complete the record of a key in all lists; no list is ordered anew.
 
         A key that was left out enters the list of its type by length.
         """
@@ -232,7 +232,7 @@ class TopKeys:
                     self.count_over(key_type, 1, 0)
 
     def rankings(self) -> Iterable[Ranking]:
-        """Return all lists by type, and those of the hottest keys."""
+        """Return all lists by type, and the two of the hottest keys."""
         return chain(self._by_memory.values(), self._by_length.values(), (self._by_frequency, self._by_idle))
 
     @property

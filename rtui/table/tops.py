@@ -1,7 +1,7 @@
-"""The keys that rank first: the largest of each type by memory and by length, those of the highest access counters, and
-those of the shortest idle times.
+"""The keys that rank first: the largest of each type by memory and by length, the keys with the highest access
+counters, and those with the shortest idle times.
 
-Ties go by key. Each key is there once: of one that came again, the row of the greatest value.
+Ties go by key. Each key is listed once: if it came again, with the row of the greatest value.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from rtui.table.schema import SCHEMA
 from rtui.table.sums import NONE, Whole
 
 LIST_NAME_BYTES: Final = 1 << 20
-"""The names in one list have at most so many bytes together: where names are very long, it holds fewer keys."""
+"""Most bytes of the names in one list: if names are very long, it holds fewer keys."""
 
 
 class Measure(IntEnum):
-    """What a list is ordered by."""
+    """The measure that a list is ordered by."""
 
     MEMORY = 0
     LENGTH = 1
@@ -37,7 +37,7 @@ _DECIDING: Final = (
     *map(pl.col, ("expires_ms", "memory_bytes", "length", "idle_s", "frequency", "sampled")),
     *(pl.col(name).cast(pl.String) for name in ("type", "encoding", "node")),
 )
-"""What decides between rows of one key that are alike in value and moment."""
+"""The tie-break between rows of one key with the same value and moment."""
 
 
 class Tops:
@@ -49,12 +49,12 @@ class Tops:
         self.rows = ROWS.to_frame()
         """List by list, best first."""
         self._floors: dict[tuple[int, str | None], tuple[int, bytes]] = {}
-        """Value and key of what is listed last, or was the first not to fit, once a list is full."""
+        """Value and key of the last entry, or of the first that did not fit, once a list is full."""
 
     def add(self, table: pl.DataFrame, keys: pl.Series, types: Whole, names: list[str | None]) -> pl.DataFrame:
         """Add rows of the key table with `asked_ms`; return those that may be among the first.
 
-        `keys` are their bytes, `types` the index in `names` of the type of each.
+        `keys` are the names in bytes, `types` the index of each row's type in `names`.
         """
         if not self.top or not table.height:
             return self.rows.clear()
@@ -90,7 +90,7 @@ class Tops:
         return entered
 
     def _first(self, which: tuple[int, str | None], values: Whole, rows: Whole, keys: pl.Series) -> Whole:
-        """Return the numbers of the first of these rows, but those that can't enter a list."""
+        """Return the indexes of the first of these rows, without those that can't enter a list."""
         floor = self._floors.get(which)
         rows = rows[values[rows] >= (NONE + 1 if floor is None else floor[0])]
         if floor is not None and (is_equal := values[rows] == floor[0]).any():

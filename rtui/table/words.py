@@ -1,8 +1,8 @@
-"""What thousands of segments are by the words in them: their shapes, and the most frequent forms of whole segments.
+"""The words of thousands of segments: their shapes, and the most frequent forms of whole segments.
 
-A word is a run of ASCII letters and digits. Two segments have the same *shape* where they differ only in what does not
+A word is a run of ASCII letters and digits. Two segments have the same *shape* if they differ only in parts that do not
 matter for their forms (`Identifiers.form`): digits, each against another one, and UUIDs, and words that are hashes,
-ULIDs or random tokens. So the form has to be asked for once for a shape.
+ULIDs or random tokens. So the form has to be found only once for each shape.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _ZERO: Final = ord("0")
 NO_DIGITS: Final = np.where(IS_DIGIT, _ZERO, np.arange(256)).astype(np.uint8)
 
 LABELS: Final = (None, b"{email}", b"{id}", b"{ip}")
-"""What whole segments are told to be; None where nothing is told."""
+"""Labels of whole segments; None if undecided."""
 _EMAIL, _ID, _IP6 = range(1, 4)
 
 
@@ -67,11 +67,11 @@ class _Counts:
 
     @classmethod
     def between(cls, sums: Hashes, starts: Places, ends: Places) -> _Counts:
-        """Return those of the texts between each start and end, by running sums."""
+        """Return the counts of the texts between each start and end, by running sums."""
         return cls(sums[ends] - sums[starts], ends - starts)
 
     def of(self, some: Places | Flags) -> _Counts:
-        """Return those of some of the texts."""
+        """Return the counts of some of the texts."""
         return _Counts(self._packed[some], self.lengths[some])
 
     def _field(self, at: int) -> Places:
@@ -164,7 +164,7 @@ class Words:
         return found | np.uint64(1)
 
     def frames(self) -> Hashes:
-        """Return a hash of what is around the words of each segment; 0 where the shape is sure to decide."""
+        """Return a hash of the characters around the words of each segment; 0 if the shape is sure to decide."""
         is_left = ~_IS_WORD.take(self._bytes)
         kept = np.append(0, np.cumsum(is_left))
         found = hashes(self._bytes[is_left], kept[self.starts], kept[self.ends]) | np.uint64(1)

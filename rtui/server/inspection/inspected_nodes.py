@@ -347,7 +347,7 @@ class InspectedNodes:
         return None if None in found else joined_ranges(one for of_node in found for one in of_node or ())
 
     def listed(self, unlisted: set[int]) -> SlotRanges | None:
-        """Return the slots except `unlisted` and those of failed nodes; None if that is all, or if slots are unknown."""
+        """Return the slots except `unlisted` and those of failed nodes; None if that is all, or they are unknown."""
         if self.slots is None:
             return None
         left_out = unlisted.union(*(_slots(node.slots) for node in self.all if node.failure is not None))
