@@ -36,7 +36,7 @@ from rtui.keyspace.text.identifiers import ANY, ANY_NAMES, NUMBER, Identifiers
 from rtui.keyspace.text.quantities import LAST_MOMENT, Bounds
 
 Path = Sequence[Node]
-"""A namespace or pattern of a report below those that it is in, from the root of the report on."""
+"""The path to a namespace or pattern of a report, from the root on."""
 
 _FORM: Final = Identifiers().form
 
@@ -64,11 +64,11 @@ class Behind:
 
     @property
     def is_exact(self) -> bool:
-        """Whether it finds what was counted, as long as nothing changes."""
+        """Whether it finds exactly the counted keys, as long as nothing changes."""
         return not self.note
 
     def with_terms(self, *terms: Term | None, note: SafeText | None = None) -> Behind:
-        """Return what stands for a part of these keys."""
+        """Return the query narrowed by `terms`, with a note on why it is not exact, if there is none yet."""
         return Behind(self.query & query_of(*terms), self.note or (note or SafeText("")))
 
 
@@ -182,7 +182,7 @@ def cliff_keys(cliff: Cliff, root: Node) -> Behind:
 def above(key_type: bytes, length: int | None, memory_bytes: int | None) -> Behind | None:
     """Return the query for the keys of a type above a length or a size; None without any limit.
 
-    Terms all have to apply, so of two limits the length is the one that is searched for.
+    All terms of a query must apply, so with both limits the query is for the length.
     """
     if length is None and memory_bytes is None:
         return None
@@ -250,7 +250,7 @@ _KEYSIZES: Final = {
     b"zsets": b"zset",
     b"hashes": b"hash",
 }
-"""What INFO keysizes calls the types."""
+"""The names of types in INFO keysizes."""
 
 NO_NAMESPACE: Final = SafeText("The report has no figures of this namespace, so it does not say which keys those are.")
 NO_SLOTS: Final = SafeText("The node served no slots, so there are no keys of it.")
@@ -304,7 +304,7 @@ def _of_namespace(path: TablePath, report: Report, before: Report | None) -> Beh
 
 
 def _difference(of: Behind, fate: Fate) -> Behind:
-    """Return the query for a namespace that differs, with what is to be known of it."""
+    """Return the query for a namespace that differs, with a note on the difference."""
     if fate is Fate.CAME:
         return of
     return of.with_terms(note=LEFT_NOTE if fate is Fate.WENT else CHANGED_NOTE)
@@ -330,7 +330,7 @@ _BY_TABLE: Final[dict[str, Callable[[Report, int], Behind | SafeText]]] = {
     "nodes": _node,
     "slot_tags": lambda report, row: tag_keys(report.summary.slots.tags[row]),
 }
-"""Tables whose rows are in the order of what they are about."""
+"""Tables whose rows are in the order of a list of the report."""
 
 
 def _by_cells(table_id: str, cells: tuple[Cell, ...]) -> Behind | SafeText:

@@ -1,7 +1,7 @@
-"""What may stand at the cursor of a query line: terms, namespaces, types, encodings, units, patterns.
+"""Completion at the cursor of a query line: terms, namespaces, types, encodings, units, patterns.
 
-`complete` returns candidates and the part of the line that each would replace. What a keyspace holds is given by the
-caller as a `Vocabulary`, in functions that find what begins with some bytes, so that a keyspace of any size is cheap.
+`complete` returns candidates and the part of the line that each would replace. The caller gives the names of a keyspace
+as a `Vocabulary`, in functions that find names by their beginning, so that a keyspace of any size is cheap.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _nothing(prefix: bytes) -> Iterable[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What a keyspace holds; each function returns names that begin with some bytes, likeliest first."""
+    """The names of a keyspace; each function returns names that begin with some bytes, likeliest first."""
 
     namespaces: Callable[[bytes], Iterable[bytes]] = _nothing
     """Paths of namespaces, with or without the separator at the end."""
@@ -57,9 +57,9 @@ class Candidate:
     """One way to go on."""
 
     text: SafeText
-    """What would stand in place of the span."""
+    """The text that would replace the span."""
     help: SafeText
-    """What it means; may be empty."""
+    """Its meaning; may be empty."""
     is_whole: bool = True
     """Whether a space may follow; else a value is still to be typed."""
 
@@ -71,11 +71,11 @@ class Completion:
     span: Span
     candidates: tuple[Candidate, ...] = ()
     help: SafeText = SafeText("")  # noqa: RUF009 - a value that does not change
-    """What the term at the cursor finds, with examples; empty outside terms."""
+    """Help on the term at the cursor, with examples; empty outside terms."""
 
 
 def complete(line: str, cursor: int, vocabulary: Vocabulary | None = None) -> Completion:
-    """Return what may stand at a cursor, an index between characters."""
+    """Return the candidates at a cursor, an index between characters."""
     vocabulary = vocabulary or Vocabulary()
     cursor = max(0, min(cursor, len(line)))
     before = [*word_starts(line[:cursor])][-1:]
@@ -102,7 +102,7 @@ def complete(line: str, cursor: int, vocabulary: Vocabulary | None = None) -> Co
 
 
 def term_help(spec: TermSpec) -> SafeText:
-    """Return what a term finds, with examples: `keys by their length: … (len>10000, len:1)`."""
+    """Return the help on a term, with examples: `keys by their length: … (len>10000, len:1)`."""
     return SafeText(f"{spec.help} ({', '.join(spec.examples)})".replace(": (", " ("))
 
 

@@ -1,13 +1,12 @@
-"""Decides the terms of a query: yes, no, or about a fact that nobody knows neither.
+"""Decides the terms of a query: true, false, or undecided about an unknown fact.
 
-What a term lets through is declared here once: about names in `_NAME_TESTS`, about facts in `allowed`. From that it is
-decided in two ways. A search of the server does it in Python, key by key: its pages have some hundred keys, of which
-Polars takes three to ten times as long for a fact, of thousands about as long, and its import as long as two million
-facts. The rows of a pass are decided by Polars (`kept_rows`), a million in some milliseconds, but names for which its
-comparisons of text are not right, such as those that are not UTF-8, by the test in Python.
+The meaning of a term is declared here once: about names in `_NAME_TESTS`, about facts in `allowed`. From that it is
+decided in two ways. A search of the server does it in Python, key by key: its pages have some hundred keys, for which
+Polars takes three to ten times as long for a fact, for thousands about as long, and its import as long as two million
+facts. The rows of a pass are decided by Polars (`kept_rows`), a million in some milliseconds, except names for which
+its comparisons of text are not right, such as those that are not UTF-8; these are decided by the test in Python.
 
-A fact that is not known is never a no: the key is counted as one that could not be decided, unless another term
-excludes it.
+An unknown fact never makes a term false: the key is counted as undecided, unless another term excludes it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from rtui.keyspace.text.quantities import Bounds
 from rtui.keyspace.text.segments import Separators
 
 Test = Callable[[bytes], object]
-"""Says whether a name passes, by what is true or not."""
+"""Returns a truthy value if a name passes."""
 
 Decision = Callable[[Any, float], bool]
 """Decides by the value of a fact, and when it was read in seconds since the epoch.
@@ -53,7 +52,7 @@ _match_tag: Final = re.compile(rb"[^{]*\{([^}]+)\}").match
 
 
 def fact_tests(query: Query) -> dict[Fact, Decision]:
-    """Return what decides all terms of a query about each fact that it needs."""
+    """Return for each fact that a query needs the decision of all terms about it."""
     found = {}
     for fact in query.facts:
         decisions = [_decision(term) for term in query.about(fact)]
@@ -62,9 +61,10 @@ def fact_tests(query: Query) -> dict[Fact, Decision]:
 
 
 def allowed(term: Term, now_ms: int) -> frozenset[bytes] | tuple[Bounds, ...]:
-    """Return the values that a term about a fact lets through, apart from its negation: names or ranges of numbers.
+    """Return the values that a term about a fact allows, apart from its negation: names or ranges of numbers.
 
-    They are as in the key table: of a TTL the moment of expiry by what is left at `now_ms`, NO_EXPIRY without one.
+    They are as in the key table: a TTL is the moment of expiry, computed from the rest at `now_ms`, NO_EXPIRY without
+    one.
     """
     spec = term.spec
     if spec.form is Form.NAMES:
@@ -127,13 +127,13 @@ class TextTest:
 
 @dataclass(frozen=True, slots=True)
 class NameTest:
-    """What decides a term about names, apart from its negation."""
+    """The test of a term about names, apart from its negation."""
 
     passes: Test
     glob: bytes | None = None
     """A glob that all names match which pass, of a term that has one value; None without a useful one."""
     text: Callable[[], TextTest] = TextTest
-    """Returns what finds the same names as text."""
+    """Returns the equivalent test of text."""
     is_alike: Callable[[bytes, bool], bool] | None = None
     """Whether all names that differ from one in their digits only, or also in hexadecimal parts, have its answer."""
 
@@ -155,7 +155,7 @@ class NameFilter:
         return all(bool(test(name)) is not is_negated for test, is_negated in self._tests)
 
     def keep(self, names: Iterable[bytes]) -> list[bytes]:
-        """Return those of many names that pass, in order."""
+        """Return the names that pass, in order."""
         kept = names if isinstance(names, list) else list(names)
         for test, is_negated in self._tests:
             kept = [name for name in kept if not test(name)] if is_negated else list(filter(test, kept))
@@ -163,16 +163,16 @@ class NameFilter:
 
 
 def name_terms(query: Query) -> list[Term]:
-    """Return the terms of a query about names, in the order in which they are decided: those that cost least first."""
+    """Return the terms of a query about names in the order in which they are decided: the cheapest first."""
     order = [*_NAME_TESTS]
     return sorted(query.about(Fact.NAME), key=lambda term: order.index(term.name) if term.name in order else 0)
 
 
 def name_test(term: Term, separators: Separators) -> NameTest:
-    """Return what decides a term about names, apart from its negation.
+    """Return the test of a term about names, apart from its negation.
 
-    A name that Java has serialised passes as its text does; a term that has the header in it is about the raw name and
-    its split form. Raises RegexError, and ValueError for nodes and shards, which have to be replaced before, see
+    A name that Java has serialised is tested by its text; a term that contains the Java header is about the raw name
+    and its split form. Raises RegexError, and ValueError for nodes and shards, which must be replaced before, see
     `plan.on_slots`.
     """
     if term.name == "slot":
@@ -248,13 +248,13 @@ class _Inside:
         return False
 
     def text(self) -> TextTest:
-        """Return what finds the same names as text."""
+        """Return the equivalent test of text."""
         found = _any_of([_literal(Comparison.BEGINS, prefix) for prefix in self._prefixes])
         return replace(found, is_sure=self._is_sure)
 
 
 def namespace_prefixes(name: bytes, separators: Separators) -> tuple[bytes, ...]:
-    """Return what the keys below a namespace begin with; its name may be given with a separator behind it or not."""
+    """Return the prefixes of the keys below a namespace; its name may be given with or without its final separator."""
     if name.endswith(separators.values) or not separators.values:
         return (name,)
     return tuple(name + separator for separator in separators.values)
@@ -338,7 +338,7 @@ _NAME_TESTS: Final[dict[str, Callable[[tuple[bytes, ...], Separators], NameTest]
     "re": _of_regex,
     "pattern": _of_patterns,
 }
-"""The tests for terms about names but `slot`, by their names, those that cost least first."""
+"""The tests of terms about names except `slot`, by name, the cheapest first."""
 
 
 def _checked(glob: bytes) -> bytes | None:
@@ -353,17 +353,17 @@ def _checked(glob: bytes) -> bytes | None:
 
 
 _NONE_IN_ASCII: Final = TextTest((), is_for_unicode=False)
-"""Finds nothing: what is searched for is no UTF-8, of which only names beyond ASCII may have a part."""
+"""Matches nothing: the searched bytes are not UTF-8, and only names beyond ASCII may contain a part of them."""
 
 
 def _any_of(tests: Sequence[TextTest]) -> TextTest:
-    """Return what finds all that one of some finds."""
+    """Return the test that passes if any of `tests` does."""
     any_of = tuple(parts for one in tests for parts in one.any_of)
     return TextTest(any_of, is_for_unicode=all(one.is_for_unicode for one in tests))
 
 
 def _literal(comparison: Comparison, raw: bytes) -> TextTest:
-    """Return what compares bytes as text, which is the same where both are UTF-8."""
+    """Return a comparison of bytes as text, which is equivalent if both are UTF-8."""
     try:
         return TextTest((((comparison, raw.decode()),),))
     except UnicodeDecodeError:
@@ -375,7 +375,7 @@ def _regex(expression: str) -> TextTest:
 
 
 def _text_of_glob(glob: bytes) -> TextTest:
-    """Return what finds names that match a glob as a whole; the empty name matches only the globs `` and `*`."""
+    """Return the test of whole names against a glob; the empty name matches only the globs `` and `*`."""
     pieces: list[list[frozenset[int]]] = [[]]
     for members in tokens(glob):
         if members is None:
@@ -396,7 +396,7 @@ def _text_of_glob(glob: bytes) -> TextTest:
 
 
 def _text_of_literals(texts: Sequence[str]) -> TextTest:
-    """Return what finds names that have these texts one after the other, the first and last at their ends."""
+    """Return the test of names that contain these texts one after the other, the first and last at their ends."""
     if len(texts) == 1:
         return TextTest((((Comparison.IS, texts[0]),),))
     first, last = texts[0], texts[-1]

@@ -13,12 +13,12 @@ from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.natural import natural
 
 _OVERSHOOT: Final = 2
-"""Of matches that are sorted, so many times as many as are wanted are kept before the least are dropped."""
+"""Sorted matches kept before the least are dropped, as a multiple of the number wanted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What matches are sorted by."""
+    """The sort order of matches."""
 
     fact: Fact
     is_descending: bool = False
@@ -26,7 +26,7 @@ class Order:
     """Whether names are sorted by their bytes, numbers in them included."""
 
     def key(self, record: KeyRecord) -> tuple[bool, Any]:
-        """Return what orders a match: those of which the fact is not known come last, no TTL is the longest one."""
+        """Return the sort key of a match: unknown facts come last, no TTL is the longest one."""
         value = getattr(record, self.fact.field)
         if value is None:
             return True, 0
@@ -69,7 +69,7 @@ class Matches:
 
     @property
     def kept(self) -> Sequence[KeyRecord]:
-        """Those that are kept, in the order in which they are wanted; not to be changed."""
+        """The kept matches in their order; not to be changed."""
         if self.order is not None and not self._is_sorted:
             self._drop_least(self.limit)
         return self._kept
@@ -91,7 +91,7 @@ class Matches:
             self.on_listed()
 
     def drain(self) -> list[KeyRecord]:
-        """Take out those that are kept, for whoever writes them as they come; others are kept after them."""
+        """Remove and return the kept matches, for a writer that takes them as they come; more are kept afterwards."""
         drained, self._kept = list(self.kept), []
         self._drained += len(drained)
         self._names.clear()

@@ -1,8 +1,8 @@
-"""Words of a query line that are right as they are, but look like something else that was meant.
+"""Words of a query line that are valid, but look like a mistake for something else.
 
 Most of them are searched for in names, and a key may be named so: `tll:none`, `type=hash`, `AND`. So they are hints
 beside the search, not errors. A hint that would meet ordinary names too often (`spot:5` is near `slot:5`) is a doubt,
-to be said only where nothing was found. What is suggested always is a term that can be read.
+shown only if the search finds nothing. A suggestion is always a term that can be parsed.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.matching import edits
 
 _NAMED: Final = re.compile(r"([A-Za-z]{1,16})([=:<>!~]{1,3})(.+)", re.DOTALL)
-"""What may be a term with a wrong name or operator."""
+"""A possible term with a wrong name or operator."""
 
 _OPERATORS: Final = {"!=": "!:", "!": "!:", "<>": "!:", "=>": ">=", "=<": "<=", ":>": ">", ":<": "<", ":>=": ">="}
 _OPERATORS_WITHOUT_COLON: Final = {**_OPERATORS, ":<=": "<=", "=": ":", "==": ":", ":=": ":", "::": ":", "~": ":"}
-"""Operators that people try, and those that they mean; `!:` turns the term round."""
+"""Operators that people try, and the ones they mean; `!:` negates the term."""
 
 _OUTSIDE: Final = "-+^~('`“‘«,;&|"
 _BEHIND: Final = ")'`”’»,;&|"
@@ -45,7 +45,7 @@ _OR: Final = frozenset({"OR", "||", "|"})
 _NOT: Final = frozenset({"NOT", "-", "!"})
 
 _OWN_GLOB: Final = re.compile(r"[\[?\\]")
-"""What globs have that do not match themselves, or hardly anybody means as a wildcard."""
+"""Characters of globs that do not match themselves, or are hardly ever meant as wildcards."""
 
 _FREE_ALIASES: Final = frozenset({"namespace", "hashtag", "regex", "regexp"})
 """Names of terms in other tools that hardly any key begins with, whatever follows."""
@@ -53,14 +53,14 @@ _FREE_ALIASES: Final = frozenset({"namespace", "hashtag", "regex", "regexp"})
 _WITH_KNOWN: Final = tuple(f"{one.name}:" for one in TERMS.values() if one.known)
 
 _OF_ONE: Final = frozenset({"type", "enc", "tag"})
-"""Terms about what a key has one of."""
+"""Terms about a fact of which a key has only one value."""
 
 _UNLIKELY: Final = frozenset({TEXT, GLOB, REGEX, "in"})
 """Terms that a mistyped name is not taken for: `test:`, `id:` and the like are ordinary beginnings of names."""
 
 
 def read_with_hints(line: str) -> Reading:
-    """Read a line, and note what looks like something else that was meant."""
+    """Read a line, and note words that look like a mistake."""
     reading = read(line)
     reading = replace(reading, problems=tuple(_better(line, problem) for problem in reading.problems))
     hints: list[Problem] = []
@@ -76,7 +76,7 @@ def read_with_hints(line: str) -> Reading:
 
 
 def _better(line: str, problem: Problem) -> Problem:
-    """Return a problem with what is meant where that is more than one word: `type: hash`, `ttl:none;type:hash`."""
+    """Return a problem with a suggestion for more than one word: `type: hash`, `ttl:none;type:hash`."""
     words = [found.span() for found in re.finditer(r"\S+", line) if found.end() >= problem.span.start]
     if not words:
         return problem
@@ -101,7 +101,7 @@ def _apart(word: str) -> str | None:
 
 
 Miss = tuple[Problem, bool, tuple[int, ...]]
-"""What may be meant, whether that is likely whatever is found, and where the words begin that it is about."""
+"""A problem with its suggestion, whether it is likely whatever is found, and the starts of the words it is about."""
 
 
 def _misses(line: str, terms: Sequence[Term]) -> Iterator[Miss]:
@@ -134,7 +134,7 @@ def _searched(span: Span, shown: str, *meant: str, is_negated: bool = False, why
 
 
 def _understood(text: str) -> Query | None:
-    """Return what a suggestion says, with its own first mistake mended; None where it can't be read."""
+    """Return the query of a suggestion, with its own first mistake mended; None if it can't be parsed."""
     reading = read(text)
     if reading.problems:
         problem = reading.problems[0]
@@ -151,7 +151,7 @@ def _understood(text: str) -> Query | None:
 
 
 def _plain_word(line: str, term: Term) -> tuple[Problem, bool] | None:
-    """Return what may be meant by a word that is searched for in names."""
+    """Return a suggestion for a word that is searched for in names."""
     word, sign = _word(line, term).removeprefix("!"), "!" if term.is_negated else ""
     wrapped = _unwrapped(word)
     if wrapped is not None:
@@ -212,7 +212,7 @@ def _near_terms(name: str) -> list[str]:
 
 
 def _is_distinctive(term: Term, value: str, *, is_swapped: bool) -> bool:
-    """Whether a value is one that hardly any name has behind what looks like the name of this term."""
+    """Whether hardly any name has such a value after a text that resembles the name of this term."""
     spec = term.spec
     if spec.known:
         return all(name in spec.known for name in term.names)
@@ -224,7 +224,7 @@ def _is_distinctive(term: Term, value: str, *, is_swapped: bool) -> bool:
 
 
 def _as_text(term: Term, word: str) -> tuple[Problem, bool] | None:
-    """Return what may be meant by a text or a glob that no name has."""
+    """Return a suggestion for a text or a glob that no name contains."""
     sign = "!" if term.is_negated else ""
     if term.name == GLOB and _OWN_GLOB.search(word):
         message = display_text(f"“{word}” is read as a glob, which a whole name has to match", limit=400)
@@ -238,7 +238,7 @@ def _as_text(term: Term, word: str) -> tuple[Problem, bool] | None:
 
 
 def _values(line: str, term: Term) -> tuple[Problem, bool] | None:
-    """Return what may be meant by the values of a term."""
+    """Return a suggestion for the values of a term."""
     word = _word(line, term)
     if term.spec.form is not Form.NAMES or '"' in word or term.name == "pattern":
         return None
@@ -259,7 +259,7 @@ def _values(line: str, term: Term) -> tuple[Problem, bool] | None:
 
 
 def _without_stars(term: Term, name: bytes) -> tuple[str, ...]:
-    """Return what is meant by a term whose only name has wildcards in it: the namespace, or else a glob."""
+    """Return the suggestion for a term whose only name contains wildcards: the namespace, or else a glob."""
     if term.name not in ("in", "tag") or len(term.names) > 1:
         return ()
     plain = re.sub(rb"[:/.|]?\*+$", b"", name)
@@ -348,7 +348,7 @@ def _connectives(line: str, terms: Sequence[Term]) -> Iterator[Miss]:
 
 
 def _merged(one: Term, other: Term) -> Term | None:
-    """Return the term that finds what either of two finds; None where there is none."""
+    """Return one term for either of two; None if there is none."""
     is_list = one.spec.form is not Form.TEXT
     if one.name != other.name or one.is_negated or other.is_negated or not is_list:
         return None

@@ -1,4 +1,4 @@
-"""Reads query lines: terms, and what is wrong with those that are none, where, and what was meant.
+"""Parses query lines: terms, and the problems of invalid ones, with their position and a suggestion.
 
 A line is words with spaces between them. A word may begin with `!`; then comes either the name of a term, an operator
 and values, or what a key's name is searched for: a glob where it contains `*`, `?` or `[…]`, else a part of the name.
@@ -29,16 +29,16 @@ MAX_LINE: Final = 32_768
 """No longer line is read, in characters."""
 
 MAX_TERMS: Final = 64
-"""A query has at most so many terms."""
+"""Most terms of a query."""
 
 MAX_VALUES: Final = 512
-"""A term has at most so many values."""
+"""Most values of a term."""
 
 MAX_VALUE_BYTES: Final = 4_096
 """No value is longer."""
 
 _VERY_ALIKE: Final = 0.7
-"""How much alike a word that may be right as it is and the one that is suggested are at least."""
+"""Least similarity between a valid word and the one suggested for it."""
 
 ALIASES: Final = {
     "length": "len",
@@ -75,12 +75,12 @@ class QueryError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a line says."""
+    """A parsed line."""
 
     query: Query
     """The terms that are right."""
     problems: tuple[Problem, ...] = ()
-    """What is wrong with the others, in order."""
+    """The problems of the other terms, in order."""
 
 
 def parse(line: str) -> Query:
@@ -219,7 +219,7 @@ class _Word:
         return self._made(name, (self._text(at, name),))
 
     def _text(self, at: int, name: str) -> bytes:
-        """Read text up to the end of the word, and check what it is searched for."""
+        """Read text up to the end of the word, and check its glob or expression."""
         raw = self._bytes(at, self._end)
         try:
             if name == GLOB:
@@ -340,6 +340,6 @@ def _known_value(spec: TermSpec, text: str) -> str | None:
 
 @lru_cache(maxsize=64)
 def term(text: str) -> Term:
-    """Return the one term that a text says. Raises QueryError, and ValueError where it says more or less."""
+    """Return the only term of a text. Raises QueryError, and ValueError unless it is exactly one."""
     (found,) = parse(text).terms
     return found

@@ -32,7 +32,7 @@ EMPTY: Final = b"{}"
 """Stands for the empty segment at the end of a key."""
 
 FORMS: Final = tuple(sorted(one for one in PLACEHOLDERS if one is not None))
-"""What stands for identifiers."""
+"""The placeholders of identifiers."""
 
 _SPECIAL: Final = b"|".join(map(re.escape, (*FORMS, NUMBER, *(one for one in ANY_NAMES if one != ANY_TAG), EMPTY)))
 _TOKEN: Final = re.compile(rb"\\(?P<escaped>.)|(?P<special>" + _SPECIAL + rb")", re.DOTALL)
@@ -60,9 +60,9 @@ class Step(NamedTuple):
     """One level of a pattern."""
 
     name: bytes
-    """The segment, or what its identifiers fold to."""
+    """The segment, or the placeholder pattern of its identifiers."""
     separator: bytes
-    """What ends it; empty for the last segment of a key."""
+    """The separator after it; empty for the last segment of a key."""
     is_folded: bool
     """Whether the name stands for other segments."""
 
@@ -91,7 +91,7 @@ class Pattern:
 
     steps: tuple[Step, ...]
     glob: bytes | None
-    """A glob that all its names match, and others; None where there is none within the bounds."""
+    """A glob that matches all its names, and others; None if there is none within the bounds."""
 
 
 def read_pattern(text: bytes, separators: Separators) -> Pattern:

@@ -1,13 +1,13 @@
-"""What a query asks of a server, in which order, and what that costs at most: known before anything is sent.
+"""The commands that a query sends, their order, and their cost at most: known before anything is sent.
 
-Names decide first, and cost nothing but the SCAN that brings them. Then the facts are asked one after the other, each
-only of the keys that may still match: those whose question costs the same for every key first, and of them those first
-that leave fewest keys. MEMORY USAGE and lengths come last, since how they are asked depends on the type, and since a
-length may count as a use of the key, which an idle time has to be read before.
+Names decide first, and cost nothing but the SCAN that brings them. Then the facts are read one after the other, each
+only of the keys that may still match: facts whose command costs the same for every key first, and of these the ones
+that leave fewest keys. MEMORY USAGE and lengths come last, since their command depends on the type, and since a length
+may count as a use of the key, so that an idle time has to be read before.
 
-In a cluster a node and a shard stand for the slots that they serve when a query is asked: `node:10.0.0.5:6379` becomes
-`slot:0-5460`, which is decided by names alone. So it means the same for a key that lies on the node's replica, and does
-not change while slots move during a search.
+In a cluster a node and a shard stand for the slots that they serve when a query is started: `node:10.0.0.5:6379`
+becomes `slot:0-5460`, which is decided by names alone. So it means the same for a key that lies on the node's replica,
+and does not change while slots move during a search.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _WORTH: Final = 2
 """A glob with fewer literal bytes is not worth a server's while."""
 
 LARGE: Final = 100_000
-"""From so many keys on, what a query costs is said before it begins."""
+"""Keys from which the cost of a query is shown before it begins."""
 
 _PASSING: Final = {
     Fact.TYPE: 0.3,
@@ -66,7 +66,7 @@ _RANK: Final = {Fact.MEMORY: 1, Fact.LENGTH: 2}
 
 @dataclass(frozen=True, slots=True)
 class ServerFilter:
-    """What SCAN filters by; the terms are checked here all the same."""
+    """The filters of SCAN; the terms are checked here all the same."""
 
     match: bytes | None = None
     key_type: bytes | None = None
@@ -74,7 +74,7 @@ class ServerFilter:
 
 @dataclass(frozen=True, slots=True)
 class PlanCost:
-    """What a plan costs at most."""
+    """The cost of a plan at most."""
 
     scanned: int | None
     """Keys that SCAN visits; None where nobody knows, 0 where names are known already."""
@@ -92,7 +92,7 @@ class Plan:
 
     query: Query
     server: ServerFilter
-    """What SCAN filters by."""
+    """The filters of SCAN."""
     stages: tuple[Fact, ...]
     """Facts that are asked of each key that may still match, in this order."""
     columns: tuple[Fact, ...]
@@ -112,10 +112,11 @@ class Plan:
         is_listed: bool = False,
         matches: int = 0,
     ) -> PlanCost:
-        """Return what it costs at most in a keyspace of so many `keys`.
+        """Return the cost at most in a keyspace of `keys` keys.
 
-        `matching` is how many of their names pass, if that is known; `server_share` the share of the server's time that
-        may be used, 0 … 1. With `is_listed` the names need not be scanned. So many `matches` are listed with columns.
+        `matching`: how many of their names pass, if known; `server_share`: the share of the server's time that may be
+        used, 0 … 1. With `is_listed` the names need not be scanned. `matches` is the number of matches listed with
+        columns.
         """
         scanned = 0 if is_listed else keys
         asked = matching if matching is not None else keys
@@ -138,7 +139,7 @@ class Plan:
         return asked
 
     def sentence(self, cost: PlanCost, pace: str = "gentle") -> SafeText:
-        """Say what is asked of how many keys and how long that takes, without a full stop."""
+        """Return the commands, their number and the time they take, as a sentence without a full stop."""
         parts = []
         if cost.scanned:
             parts.append(f"lists {counted(cost.scanned, 'name')}")

@@ -1,7 +1,7 @@
-"""Queries: terms that all have to apply, and how they are written.
+"""Queries: terms that all have to apply, and their notation.
 
-A query is a value: two lines that mean the same are equal, and `parse(str(query)) == query`. What is written is safe to
-show, whatever bytes it searches for.
+A query is a value: two lines that mean the same are equal, and `parse(str(query)) == query`. Its text is safe to show,
+whatever bytes it searches for.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from rtui.keyspace.text.display import EscapeSyntaxError, SafeText, display, dis
 from rtui.keyspace.text.quantities import Bounds, ValueSyntaxError
 
 WILDCARD: Final = re.compile(r"[*?]|\[[^\]]+\]")
-"""What makes a word without a name a glob."""
+"""The wildcards that make a word without a term name a glob."""
 
 HEAD: Final = re.compile(r"([A-Za-z]{1,16})(:|<=|>=|<|>)")
-"""What may be the name of a term and its operator."""
+"""A possible term name and its operator."""
 
 Value = bytes | Bounds | Keyword
 """One of the alternatives of a term."""
@@ -35,13 +35,13 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with a part of a line, or what is probably meant by it."""
+    """An error in a part of a line, or a suggestion for it."""
 
     span: Span
     message: SafeText
-    """What is wrong, without a full stop."""
+    """The error, without a full stop."""
     meant: tuple[str, ...] = ()
-    """What may stand in place of the span, likeliest first."""
+    """Suggestions to replace the span, likeliest first."""
 
     @property
     def sentence(self) -> SafeText:
@@ -140,7 +140,7 @@ class Query:
         return SafeText(" ".join(str(term) for term in self.terms))
 
     def __and__(self, other: Query) -> Query:
-        """Return the query that finds what both find."""
+        """Return the query whose matches satisfy both."""
         return Query((*self.terms, *(term for term in other.terms if term not in self.terms)))
 
     def about(self, fact: Fact) -> tuple[Term, ...]:
@@ -173,7 +173,7 @@ def one_of(name: str, values: Iterable[Value], *, is_negated: bool = False) -> T
 
 
 def raw_bytes(text: str) -> bytes:
-    """Return text that was typed as bytes; what is no UTF-8 comes as surrogate escapes. Raises ValueSyntaxError."""
+    """Return typed text as bytes; invalid UTF-8 comes as surrogate escapes. Raises ValueSyntaxError."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

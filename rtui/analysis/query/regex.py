@@ -47,7 +47,7 @@ class RegexError(ValueError):
 
 @lru_cache(maxsize=32)
 def compiled(expression: bytes) -> Callable[[bytes], object | None]:
-    """Return what searches a name for an expression, byte by byte; None means not found. Raises RegexError."""
+    """Return the search of a name for an expression, byte by byte; it returns None if not found. Raises RegexError."""
     if len(expression) > MAX_EXPRESSION_BYTES:
         raise RegexError(f"an expression has at most {MAX_EXPRESSION_BYTES:,} bytes")
     try:
@@ -133,7 +133,7 @@ def _group(expression: bytes, at: int) -> _Part:
 
 
 def _escape(expression: bytes, at: int) -> _Part:
-    """Read a backslash and what follows it, out of brackets."""
+    """Read a backslash escape outside of brackets."""
     letter = expression[at + 1 : at + 2]
     if letter in _CLASSES or letter.lower() in _CLASSES:
         return _Part(one_of_bytes(_CLASSES[letter.lower()], is_negated=letter.isupper()), at + 2)

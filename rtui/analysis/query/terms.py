@@ -19,7 +19,7 @@ from rtui.keyspace.types import TYPES
 
 
 class Fact(StrEnum):
-    """What has to be known of a key to decide a term; the value is its name in columns."""
+    """The fact about a key that decides a term; the value is its name in columns."""
 
     NAME = "key"
     TYPE = "type"
@@ -62,7 +62,7 @@ class Keyword(Enum):
     """A value that is no number where numbers stand."""
 
     NONE = "none"
-    """There is none: no TTL."""
+    """No value, such as no TTL."""
 
 
 def parse_slot(text: str) -> int:
@@ -89,7 +89,7 @@ PLACES: Final = (SLOT, SHARD)
 
 
 class Form(Enum):
-    """What stands behind the name of a term."""
+    """The form of the values after the name of a term."""
 
     TEXT = "text"
     """Any characters up to the next space, or quoted text."""
@@ -111,16 +111,16 @@ class TermSpec:
     fact: Fact
     form: Form
     help: str
-    """What keys it finds; a phrase without a full stop."""
+    """The keys it finds; a phrase without a full stop."""
     examples: tuple[str, ...]
     syntax: Syntax | None = None
     """How its numbers are written."""
     keyword: Keyword | None = None
     """A value that is no number."""
     scale: int = 1
-    """How many of what its numbers count are one in the fact: it is asked in milliseconds, and known in seconds."""
+    """Units of its numbers in one unit of the fact: typed in milliseconds and known in seconds, it is 1,000."""
     is_left: bool = False
-    """Whether its numbers are what is left until the moment that is known."""
+    """Whether its numbers are the time left until the known moment."""
     known: tuple[bytes, ...] = ()
     """Names that are likely."""
     tried: Mapping[str, str] = field(default_factory=dict)
@@ -128,7 +128,7 @@ class TermSpec:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """What may follow its name."""
+        """The operators allowed after its name."""
         return (":", *COMPARISONS) if self.syntax is not None and self.syntax not in PLACES else (":",)
 
 
