@@ -1,1 +1,1 @@
-"""The report of an analysis, what is read out of it, and the comparison of two."""
+"""The report of an analysis, tables and figures made from it, and the comparison of two."""

@@ -1,4 +1,4 @@
-"""The comparison of two reports of a keyspace: what grew, shrank, came and went, by namespace."""
+"""The comparison of two reports of a keyspace: growth, shrinkage, new and gone namespaces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rtui.keyspace.text.display import display, display_text
 
 
 class Fate(StrEnum):
-    """What became of a namespace."""
+    """The kind of change of a namespace."""
 
     CAME = "came"
     WENT = "went"
@@ -46,7 +46,7 @@ MOST_NODES: Final = 5
 """So many nodes that came or went are named."""
 
 LEAST_POINTS: Final = 1
-"""Its share of keys without TTL is listed as changed from so many percentage points on."""
+"""Percentage points from which a change in the share of keys without TTL is listed."""
 
 _FATES: Final = {Direction.GREW: Fate.GREW, Direction.SHRANK: Fate.SHRANK}
 
@@ -97,7 +97,7 @@ class NamespaceChange:
 
     @property
     def fate(self) -> Fate:
-        """What became of it."""
+        """The kind of its change."""
         if self.is_new:
             return Fate.CAME
         if self.is_gone:
@@ -122,7 +122,7 @@ class NamespaceChange:
                 yield from child.walk(depth)
 
     def outlined(self, depth: int | None = None) -> Iterator[NamespaceChange]:
-        """Yield the same, but nothing below what came or went, and of a chain with the same keys only the last."""
+        """Yield these changes without those below new or gone namespaces; of a chain with equal keys only the last."""
         whole = self.is_new or self.is_gone
         deeper = not whole and (depth is None or len(self.path) < depth)
         only = self.children[0] if self.path and len(self.children) == 1 else None
@@ -142,7 +142,7 @@ class Comparison:
     after: Head
     root: NamespaceChange
     notes: tuple[str, ...] = ()
-    """Safe sentences: what differs between the reports beside their keys, and what they lack."""
+    """Safe sentences: differences between the reports other than their keys, and missing figures."""
     levels: int | None = None
     """Levels that both reports have, None without a limit; 0 where their namespaces can't be compared."""
 
@@ -196,7 +196,7 @@ def _change(path: tuple[Node, ...], sides: Sides, levels: int | None) -> Namespa
 
 
 def notes(before: Report, after: Report) -> Iterator[str]:
-    """Yield what differs between two reports beside their keys, and what they lack, the most important first."""
+    """Yield notes on differences other than keys, and on missing figures, the most important first."""
     if after.head.made_at_s < before.head.made_at_s:
         yield "The first report is the later one."
     one, two = before.head.server, after.head.server

@@ -6,16 +6,16 @@ their namespace, keys a minute may be 40 50 45 **60,000 40,000** 55 45 …: that
 1. A bin begins a step up if it has at least 3 times the rate of the two bins before it, and if that is no chance; a bin
    ends with a step down if the same holds for the two bins after it. Here the 60,000 begin one, the 40,000 end one.
 2. Each pair of a beginning and an end, at most 16 bins apart, is a candidate. It is measured against the denser side of
-   what is around it, 8 times its width to either side, and must have 4 times that rate, and 2 % of the keys.
-3. The candidate with most keys above what is around it is a cliff. Its bins are set to the rate around, and the search
+   its surroundings, 8 times its width to either side, and must have 4 times that rate, and 2 % of the keys.
+3. The candidate with most keys above its surroundings is a cliff. Its bins are set to the rate around, and the search
    goes on, so that a smaller cliff beside a large one is found as well.
 
 Bins hold keys by the absolute time at which they expire. A minute is a fine step for the next hour and a wasteful one
 for next year, so bins get wider with their distance from the start of the pass: 1 minute for at least two hours, then 2
 minutes for at least as long again, then 4, and so on, but never wider than 1/64 of the distance. A bin of 2^n minutes
 begins at a multiple of 2^n minutes since the epoch, so the bin of an expiry at minute m begins at `m >> n << n`. There
-are 64 to 128 bins a width, so a year has about 1,000. Where there are too many bins, they are coarsened: neighbours are
-joined in pairs, at most 64 to one, by the same shift with a larger n.
+are 64 to 128 bins of each width, so a year has about 1,000. If there are too many bins, they are coarsened: neighbours
+are joined in pairs, at most 64 to one, by the same shift with a larger n.
 """
 
 from __future__ import annotations
@@ -106,31 +106,31 @@ FALSE_ALARMS: Final = 0.002
 """At most how many cliffs one timeline of even expiries is expected to show by chance."""
 
 EVEN: Final = 2.0
-"""Expiries are even as long as no bin has more than so many times the rate of the two bins next to it."""
+"""Expiries are even as long as no bin has more than this multiple of the rate of the two bins next to it."""
 
 STEP: Final = 3.0
-"""A cliff begins and ends with a step: its first and last bin have at least so many times the rate outside."""
+"""Least ratio of a step: a cliff's first and last bin have this multiple of the rate outside."""
 
 RATIO: Final = 4.0
-"""A cliff has at least so many times the rate of what is around it, on either side."""
+"""Least ratio of a cliff's rate to that of its surroundings, on either side."""
 
 FLANK: Final = 8
-"""What is around it reaches this many times its own width to either side."""
+"""Width of a cliff's surroundings on either side, as a multiple of its own."""
 
 LONGEST_CLIFF: Final = 16
-"""A cliff is at most so many bins long."""
+"""Most bins of a cliff."""
 
 LEAST_SHARE: Final = 0.02
 LEAST_KEYS: Final = 20
-"""A cliff holds at least such a share of the keys of its namespace, and at least so many."""
+"""Least keys of a cliff: a share of the keys of its namespace, and a number."""
 
 START_BINS: Final = 3
-"""A cliff that begins in so many bins at the start of the pass has nothing before it that it could stand out from."""
+"""Bins at the start of the pass in which a cliff may begin without a step, as nothing lies before them."""
 
 RATIO_AT_START: Final = 10.0
 REST_AT_START: Final = 0.1
-"""There a cliff must stand out so many times from what follows, at once and later; and such a share of what expires
-must do so later, or else the keys are just short-lived."""
+"""There a cliff must stand out by this factor from the bins after it, at once and later; and this share of the expiring
+keys must expire later, or else the keys are just short-lived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +157,10 @@ def find_cliffs(
 
     `figures` turns counts into figures (as counted by default), of keys none of which is larger than `largest`.
 
-    A cliff begins and ends with a step, each more than EVEN times as dense as what lies outside, with a significance
-    of FALSE_ALARMS over all steps there could be (the exact test of two Poisson rates of Przyborowski and Wilenski,
-    Bonferroni), and stands out from what is around it. Ramps, decays, and lives that begin anew with every access,
-    whose density ends in a sharp edge, are uneven, but have no step on both sides.
+    A cliff begins and ends with a step, each more than EVEN times as dense as the bins outside, with a significance of
+    FALSE_ALARMS over all possible steps (the exact test of two Poisson rates of Przyborowski and Wilenski, Bonferroni),
+    and stands out from its surroundings. Ramps, decays, and lives that begin anew with every access, whose density ends
+    in a sharp edge, are uneven, but have no step on both sides.
 
     At the start of the pass nothing tells a cliff from keys that always have so short a life. There only the first
     minutes of a namespace are a cliff, if they stand out more, and the whole keyspace, where lives are mixed, has none.
@@ -204,7 +204,7 @@ class _CliffSearch:
         self._minutes_to = [0, *accumulate(one.width_min for one in bins)]
 
     def all(self, least: float) -> Iterator[_Span]:
-        """Yield the cliffs with `least` keys, the one with most keys above what is around it first."""
+        """Yield the cliffs with at least `least` keys, the one with most keys above its surroundings first."""
         while span := self._strongest(least):
             yield span
             # Its bins get the rate around them, and cannot be part of another cliff.
@@ -236,7 +236,7 @@ class _CliffSearch:
         return binomial_tail(round(keys), round(keys + keys_outside), part) <= self._significance
 
     def span(self, first: int, last: int) -> _Span:
-        """Measure bins, and the denser side of what is around them."""
+        """Measure bins, and the denser side of their surroundings."""
         keys, minutes = self._sums(first, last + 1)
         flank = FLANK * minutes
         end = max(last + 2, bisect_right(self._minutes_to, self._minutes_to[last + 1] + flank) - 1)
@@ -282,7 +282,7 @@ def timeline_bins(
 ) -> tuple[ExpiryBin, ...]:
     """Return all bins that hold keys, soonest first; `keys` and `memory_bytes` turn those of a sample into estimates.
 
-    Where memory is not known of any of a bin's keys, it has none; where of some only, it is at least so much.
+    The memory of a bin is None if it is unknown of all its keys; if of some only, it is a lower bound.
     """
     return tuple(
         ExpiryBin(

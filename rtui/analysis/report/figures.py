@@ -39,14 +39,14 @@ from rtui.analysis.report.members import Figure
 from rtui.analysis.report.sketch import ERROR, Sketch
 
 MOST_LARGE: Final = 10
-"""At most so many keys of a sample are above the cap."""
+"""Most keys of a sample above the cap."""
 
 FEWEST_KEYS: Final = 4
-"""In a sample of a few keys, the cap is the sum of so many mean ones."""
+"""In a small sample, the cap is the sum of this many mean sizes."""
 
 
 class SizeSums(NamedTuple):
-    """What the sizes of some sampled keys add up to."""
+    """Sums over the sizes of some sampled keys."""
 
     total: float = 0.0
     squares: float = 0.0
@@ -115,7 +115,7 @@ class SampleBytes:
     """Estimates of bytes, for all keys and for parts of them, by one sample."""
 
     def __init__(self, sizes: SizeSums, n: int, population: Population, bound: float | None) -> None:
-        """`sizes` are those of the n sampled keys; `bound` is the most that all keys can have, None where not known."""
+        """`sizes` are those of the n sampled keys; `bound` is the most bytes of all keys together, None if unknown."""
         self._n = n
         self._population = population
         self._unseen = population is None or as_estimate(population).value > n
@@ -127,7 +127,7 @@ class SampleBytes:
         self._more = min(weight - 1, most)
         """How many times its own capped size a key stands for besides itself."""
         self._spare = max(0.0, self._bound - self._value(self._all)) if self._unseen else 0.0
-        """What the value of all keys leaves of the bound."""
+        """The rest of the bound beyond the value of all keys."""
 
     def total(self, sizes: SizeSums) -> Estimate:
         """Return the bytes of the keys of which those in the sample have these sizes."""
@@ -164,12 +164,12 @@ class SampleBytes:
         return part.seen + self._more * part.kept
 
     def _lowest(self, part: _CappedSums) -> float:
-        """Return the least that a part can have: at least what was seen, at most its value, which the bound limits."""
+        """Return the lower bound of a part: at least the bytes seen, at most its value, which the bound limits."""
         found = self._extrapolated(part)
         return part.seen if found is None else min(self._value(part), max(part.seen, part.beyond + found.low))
 
     def _highest(self, part: _CappedSums) -> float:
-        """Return the most that a part can have: at most what the bound leaves beside the least of all others."""
+        """Return the upper bound of a part: at most the rest of the bound beyond the least of all others."""
         if not self._unseen:
             return part.seen
         found = self._extrapolated(part)
@@ -190,12 +190,12 @@ SHARES: Final = (0.5, 0.9, 0.99)
 
 
 class Figures:
-    """Figures of a whole pass: what was counted is what there is."""
+    """Figures of a whole pass: the counts are exact."""
 
     def __init__(self, keys: int = 0, memory_bytes: int = 0, *, samples_idle: bool = False) -> None:
-        """`keys` and `memory_bytes` are those of all keys that were inspected.
+        """`keys` and `memory_bytes` are those of all inspected keys.
 
-        `samples_idle` is whether idle times or access counters were asked of keys that were chosen at random.
+        `samples_idle`: idle times or access counters were asked of randomly chosen keys only.
         """
         self._samples_idle = samples_idle
         self._keys = keys
@@ -210,7 +210,7 @@ class Figures:
         return count
 
     def names(self, count: int | Estimate) -> Figure:
-        """Return how many different names there are, of which there are so many among the inspected keys."""
+        """Return how many different names there are, given their `count` among the inspected keys."""
         return count
 
     def share_keys(self, count: int) -> Figure:
@@ -222,7 +222,7 @@ class Figures:
         return count / of if of else 0.0
 
     def memory(self, total: int, sums: Callable[[], SizeSums]) -> Figure:
-        """Return the bytes of all keys like those that have `total`; `sums` computes what an estimate needs."""
+        """Return the bytes of all keys like those with `total` bytes; `sums` computes the sums for an estimate."""
         return total
 
     def share_memory(self, total: int, sums: Callable[[], SizeSums]) -> Figure:
@@ -230,12 +230,12 @@ class Figures:
         return self.share(total, self._memory_bytes)
 
     def by_use(self, counts: Sequence[int], of: int) -> tuple[Figure, ...]:
-        """Return how many of so many inspected keys are like these, by their idle time or access counter."""
+        """Return how many of `of` inspected keys fall into each bin of idle times or access counters, by `counts`."""
         asked = sum(counts)
         return tuple([self.among(count, asked, of) if self._samples_idle else self.keys(count) for count in counts])
 
     def among(self, count: int, asked: int, of: int) -> Figure:
-        """Return how many of the inspected keys are like `count` of those that were asked.
+        """Return how many of the inspected keys are like `count` of the keys asked.
 
         `asked` keys were chosen at random among the `of` inspected ones in question.
         """
@@ -244,7 +244,7 @@ class Figures:
     def quantiles(self, sketch: Sketch, *, are_bytes: bool = False, of: int | None = None) -> Quantiles:
         """Return the spread of lengths, or of the bytes of keys.
 
-        With `of` the sizes are those of keys that were chosen at random among so many inspected ones.
+        With `of` the sizes are those of keys chosen at random among `of` inspected ones.
         """
         if of is not None and 0 < sketch.count < of:
             return estimated_quantiles(sketch, of)
@@ -287,7 +287,7 @@ class SampleFigures(Figures):
         self._bytes = SampleBytes(sums_of(memory), memory.count, self._population, keyspace.memory_bytes)
 
     def all_keys(self) -> tuple[Figure, Figure]:
-        """Return the keys of the keyspace, at least those of the sample, and 1."""
+        """Return the number of keys in the keyspace, at least that of the sample, and the share 1."""
         return self.keys(self._keys) if self._population is None else self._population, 1.0
 
     def keys(self, count: float) -> Estimate:
@@ -298,7 +298,7 @@ class SampleFigures(Figures):
         return estimates.count(count, self._keys, self._population) or at_least
 
     def names(self, count: int | Estimate) -> Estimate:
-        """Return at least those of the sample."""
+        """Return an estimate with the number in the sample as its lower bound."""
         found = as_estimate(count)
         return Estimate(found.low, found.value, inf)
 
@@ -327,14 +327,14 @@ class SampleFigures(Figures):
         return structs.replace(found, mean=mean or _NOTHING)
 
     def _part(self, count: int) -> int | None:
-        """Return about how many keys of the keyspace there are for so many of the sample; None where not known."""
+        """Return about how many keys of the keyspace `count` keys of the sample stand for; None if unknown."""
         if self._population is None or not self._keys:
             return None if self._population is None else count
         return max(count, round(count * as_estimate(self._population).value / self._keys))
 
 
 def estimated_quantiles(sketch: Sketch, whole: int | None) -> Quantiles:
-    """Return the spread of the sizes of so many keys by those of a sample; None where their number is not known.
+    """Return the spread of the sizes of `whole` keys by those of a sample; `whole` is None if unknown.
 
     A quantile lies between two of the sampled sizes, by order statistics.
     """
@@ -345,7 +345,7 @@ def estimated_quantiles(sketch: Sketch, whole: int | None) -> Quantiles:
 
 
 def sums_of(sketch: Sketch) -> SizeSums:
-    """Return what the sizes of a sketch add up to; the largest is exact, so that it can be taken out of the sums."""
+    """Return the sums of the sizes in a sketch; the largest is exact, so that it can be taken out of the sums."""
     largest, squares = sketch.largest(MOST_LARGE), sketch.sum_of_squares()
     if largest:
         squares += float(sketch.max) ** 2 - largest[0] ** 2

@@ -77,7 +77,7 @@ def expiry_with(report: ExpiryReport, renamed: list[Renamed]) -> ExpiryReport:
 
 
 def _renamed(found: _Expiring, one: Renamed) -> _Expiring:
-    """Return what expires with the name that its namespace has now."""
+    """Return an expiry timeline or cliff with the new name of its namespace."""
     was = display(one.text)
     if found.path[: len(one.path)] != one.path or not found.label.startswith(was):
         return found

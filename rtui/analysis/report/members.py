@@ -1,6 +1,6 @@
-"""The parts of a report: numbers and names as files have them, strings by pattern, expiries, what a registry says.
+"""The parts of a report: numbers and names as files have them, strings by pattern, expiries, the registry's findings.
 
-Beside them what following references has found, which no report has.
+Also the results of following references, which no report has.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HOUR_S: Final = 3600
 DAY_S: Final = 86_400
 
 TTL_EDGES_S: Final = (MINUTE_S, 10 * MINUTE_S, HOUR_S, DAY_S, 7 * DAY_S, 30 * DAY_S, 365 * DAY_S)
-"""Borders of the time-to-live histogram in seconds: bin i holds what is below edge i and not below the one before."""
+"""Borders of the time-to-live histogram in seconds: bin i holds values below edge i and not below the previous edge."""
 
 TTL_EDGES_MS: Final = (0, *(edge * 1000 for edge in TTL_EDGES_S))
 """The same in milliseconds, and in front a bin for keys that do not expire."""
@@ -41,7 +41,7 @@ MOST_SHORT: Final = 64
 """Bytes of a value that a hash keeps in a listpack, by default (hash-max-listpack-value)."""
 
 LENGTH_EDGES: Final = tuple(quarters << power for power in range(2, 13) for quarters in (4, 5, 6, 7))
-"""Borders of the histogram of lengths of a type, from 16 on: bin i holds what is certainly above edge i, and not
+"""Borders of the histogram of lengths of a type, from 16 on: bin i holds lengths certainly above edge i, and not
 certainly above the next one. Lengths that differ by less than 2 % may count as equal."""
 
 if TYPE_CHECKING:
@@ -363,9 +363,9 @@ class CheckedReference:
     glob: bytes
     """A glob for the keys of the pattern."""
     source: str
-    """What points: `member`, `field:userId`."""
+    """The source of references in a key: `member`, `field:userId`."""
     target: str
-    """The pattern of what it points to, or of the key that has to hold the same."""
+    """The pattern of the keys it points to, or of the twin key."""
     is_twin: bool = False
     matching: int = 0
     """Keys of the pattern."""
@@ -374,7 +374,7 @@ class CheckedReference:
     values: int = 0
     """Values that were followed."""
     broken_values: int = 0
-    """Those of them that lead to no key; of a twin, those that it lacks or has beside."""
+    """Values that lead to no key; for a twin, values that are missing there or only there."""
     broken_keys: int = 0
     """Keys with such a value."""
     unknown: int = 0
@@ -382,7 +382,7 @@ class CheckedReference:
     skipped: int = 0
     """Keys that could not be read, or only in part."""
     examples: list[tuple[bytes, bytes]] = field(default_factory=list)
-    """Some of the broken keys, each with the key that is missing or with what the twin lacks or has beside."""
+    """Some of the broken keys, each with the missing key or with the value that differs in the twin."""
 
     @property
     def is_sample(self) -> bool:
@@ -397,7 +397,7 @@ class CheckedReference:
         return estimates.count_among(self.broken_keys, self.looked_at, self.matching)
 
     def add(self, key: bytes, values: int, broken: list[bytes], *, unknown: int = 0) -> None:
-        """Add a key: how many of its values were followed, and what is wrong."""
+        """Add a key: how many of its values were followed, and the broken ones."""
         self.values += values
         self.unknown += unknown
         self.broken_values += len(broken)

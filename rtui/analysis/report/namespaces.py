@@ -1,4 +1,4 @@
-"""What a report knows of one namespace of a keyspace, and how far that is its own.
+"""The figures of one namespace of a keyspace in a report, and how far they are its own.
 
 A report has a node for each key pattern, a keyspace a namespace for each name. Take the keys `user:1:cart`,
 `user:2:cart` and so on, and a report with the nodes `user`, `{id}` below it and `cart` below that:
@@ -32,16 +32,16 @@ _Key: TypeAlias = tuple[bytes, bytes, NodeKind]
 
 
 class Fit(IntEnum):
-    """What the keys of a node have to do with those of a namespace."""
+    """The relation between the keys of a node and those of a namespace."""
 
     OWN = 0
     """They are the same."""
     PART = 1
     """They are some of them: others may have been counted elsewhere."""
     PATTERN = 2
-    """They are those of all namespaces of one pattern."""
+    """The node's keys are those of all namespaces of one pattern."""
     MANY = 3
-    """They are those of namespaces that have nothing in common but that they are light."""
+    """The node's keys are those of light namespaces that have nothing else in common."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +68,7 @@ class ReportedNamespaces:
         self._identifiers = Identifiers(report.head.scope.separators)
         self._below: dict[Place, dict[_Key, Place]] = {}
         self._known: dict[tuple[Place, bool], NamespaceFigures] = {}
-        """What is known of the keys of places, by whether they are those of one namespace."""
+        """The figures of places, by whether their keys are those of one namespace."""
 
     def below(self, place: Place, name: bytes, separator: bytes) -> Place | None:
         """Return where the keys of a namespace directly below another one are counted; None where they are not."""
@@ -105,7 +105,7 @@ class ReportedNamespaces:
         return place
 
     def figures(self, place: Place | None, keys: Known) -> NamespaceFigures:
-        """Return the figures of a namespace that has so many keys now, by the place where its keys are counted."""
+        """Return the figures of a namespace that has `keys` keys now, by the place where its keys are counted."""
         if place is None:
             return NOTHING_KNOWN
         then = plain(place.node.stats.keys)
@@ -129,7 +129,7 @@ class ReportedNamespaces:
         return found
 
     def _figures_of(self, place: Place, *, is_own: bool) -> NamespaceFigures:
-        """Return the figures of a namespace whose keys are those of a place; of a pattern without its bytes."""
+        """Return the figures of a namespace at a place; for one of many in a pattern, without bytes."""
         stats = place.node.stats
         mark = self.mark if is_own else Mark.AT_LEAST if place.fit is Fit.PART else Mark.ABOUT
         of_seen = Mark.EXACT if mark is Mark.EXACT else Mark.ABOUT
@@ -149,7 +149,7 @@ class ReportedNamespaces:
         )
 
     def share_of(self, memory_bytes: float) -> float | None:
-        """Return the part of so many bytes in those of all keys, None where these are not known."""
+        """Return bytes as a share of those of all keys, None if these are unknown."""
         total = 0.0 if self._total is None else plain(self._total)
         return min(1.0, memory_bytes / total) if total else None
 
@@ -192,7 +192,7 @@ class ReportedNamespaces:
 
 
 def _places_below(place: Place) -> dict[_Key, Place]:
-    """Return the places directly below one, by what tells them apart."""
+    """Return the places directly below one, by their identity among siblings."""
     merged = {child.separator for child in place.node.children if child.is_of_names}
     has_rest = any(child.kind is NodeKind.OTHER for child in place.node.children)
     found = {}

@@ -54,7 +54,7 @@ class Reading:
     high: float
     """Infinite where nothing bounds it, as in a partial report."""
     is_present: bool = True
-    """False for a namespace that the report does not have; the interval then is what may have been missed."""
+    """False for a namespace that the report does not have; the interval then covers keys it may have missed."""
     is_of_seen: bool = False
     """Whether it is a share of some keys only, so that the share of all keys may be any."""
 
@@ -152,7 +152,7 @@ def _share(number: float) -> Fraction:
 
 
 def _growth(before: Bound, after: Bound) -> Bound:
-    """Return the growth from one number to another, both at least 0; from 0 to 0 there is none."""
+    """Return the growth from one number to another, both at least 0; 0 from 0 to 0."""
     if before == after:
         return Fraction(0)
     if before == 0 or after == math.inf:
@@ -182,11 +182,11 @@ class Readings:
     no_ttl: Reading | None
 
     def as_slack(self) -> Slack:
-        """Return the keys and bytes as what may belong to another namespace."""
+        """Return the keys and bytes as slack: the most that may belong to another namespace."""
         return Slack(self.keys.high, math.inf if self.memory is None else self.memory.high)
 
     def with_slack(self, slack: Slack) -> Readings:
-        """Return readings with higher upper bounds, since so much more may belong to the namespace."""
+        """Return readings with upper bounds raised by `slack`, which may belong to the namespace."""
         if not slack.keys:
             return self
         keys, memory, share = self.keys, self.memory, self.no_ttl
@@ -244,7 +244,7 @@ class ReportNamespace:
     """None where this report does not have the namespace."""
     readings: Readings
     slack: Slack = Slack()
-    """What may belong to this namespace, or to one below it, of the other report's namespaces."""
+    """Keys and bytes of the other report's namespaces that may belong to this one, or to one below it."""
 
     @cached_property
     def children(self) -> dict[Step, Node]:
@@ -285,7 +285,8 @@ class ReportNamespace:
 
     @cached_property
     def _overflow(self) -> Readings | None:
-        """Readings of what was beyond the budget of nodes here, so that it may belong to any sibling."""
+        """Readings of the keys beyond the budget of nodes here, which may belong to any sibling; None if there are
+        none."""
         others = [child for name, child in self.children.items() if name.kind is NodeKind.OTHER]
         return self.side.read(others[0]) if others else None
 

@@ -43,7 +43,7 @@ class CommonTag:
     """A hash tag that would put keys into one slot, and their names with it."""
 
     tag: bytes
-    """What stands between the braces."""
+    """The text between the braces."""
     names: tuple[bytes, ...]
     """In the order of the keys; a name that is hashed by the tag already stays."""
 
@@ -54,13 +54,13 @@ class CommonTag:
 
     @property
     def sentence(self) -> SafeText:
-        """What it would do, before the names."""
+        """The effect of the tag, as a sentence before the names."""
         shown = display(b"{%b}" % self.tag, limit=128)
         return SafeText(f"The hash tag {shown} would put them into slot {self.slot}:")
 
 
 def common_tag(names: Sequence[bytes], separators: Separators) -> CommonTag | None:
-    """Return the longest identifier in all of these names as a hash tag; None where they have none in common.
+    """Return the longest identifier that all of these names could have as a hash tag; None if there is none.
 
     Of several as long, the one that comes first in the first name.
     """
@@ -75,7 +75,8 @@ def common_tag(names: Sequence[bytes], separators: Separators) -> CommonTag | No
 
 
 def _taggable(name: bytes, segments: KeySegments) -> dict[bytes, bytes]:
-    """Return what could be a name's hash tag, each with the name that it has then: what is hashed now, its segments."""
+    """Return the possible hash tags of a name, each with the name it would make: the currently hashed text, its
+    segments."""
     found = {hashed_bytes(name): name}
     start = 0
     for segment, separator in segments.of(name, MOST_SEGMENTS):

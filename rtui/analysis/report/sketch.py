@@ -51,14 +51,14 @@ class Sketch:
         self.sum = 0
         """Of all of them, exact."""
         self.max = 0
-        """The largest of them, exact; 0 where there is none."""
+        """The largest size, exact; 0 without any."""
         self.min = 0
-        """The smallest of them, exact; 0 where there is none."""
+        """The smallest size, exact; 0 without any."""
         self._counts: Counter[int] = Counter()
 
     @classmethod
     def of(cls, counts: dict[int, int], total: int, smallest: int, largest: int) -> Sketch:
-        """Return a sketch of what was counted elsewhere: sizes by bucket, their sum and extremes."""
+        """Return a sketch of sizes counted elsewhere: by bucket, with their sum and extremes."""
         made = cls()
         made._counts.update(counts)
         made._add_figures(made._counts.total(), total, smallest, largest)
@@ -77,7 +77,7 @@ class Sketch:
         self.sum += total
 
     def quantiles(self, shares: Sequence[float]) -> list[int]:
-        """Return the sizes at or below which these shares (0 … 1) of all lie, ascending; all 0 where there is none.
+        """Return the sizes at or below which these shares (0 … 1) of all lie, ascending; all 0 without any size.
 
         Each is within ERROR of the true one; the smallest and the largest are exact.
         """
@@ -94,17 +94,17 @@ class Sketch:
         return found
 
     def above(self, size: int) -> int:
-        """Return how many sizes are certainly larger than this one: those that share its bucket are not counted."""
+        """Return how many sizes are certainly larger than `size`: those in its bucket are not counted."""
         first = bisect_left(LOWS, size + 1)
         return sum(count for bucket, count in self._counts.items() if bucket >= first)
 
     @property
     def mean(self) -> float:
-        """The mean, exact; 0 where there is none."""
+        """The mean, exact; 0 without any size."""
         return self.sum / self.count if self.count else 0.0
 
     def sum_of_squares(self) -> float:
-        """Return the sum of all squares, to two percent: what a variance is made of."""
+        """Return the sum of all squares, to two percent: for a variance."""
         return float(sum(count * MIDDLES[bucket] ** 2 for bucket, count in self._counts.items()))
 
     def largest(self, most: int) -> list[float]:

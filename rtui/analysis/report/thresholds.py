@@ -18,7 +18,7 @@ from rtui.keyspace.text.display import SafeText, display_text
 
 
 class ThresholdMeasure(StrEnum):
-    """What is compared."""
+    """The measure that is compared."""
 
     KEYS = "keys"
     MEMORY = "memory"
@@ -42,7 +42,7 @@ FINDINGS: Final = frozenset({
 
 
 class ThresholdUnit(StrEnum):
-    """What the number counts."""
+    """The unit of the number."""
 
     PLAIN = ""
     PERCENT = "%"
@@ -116,9 +116,9 @@ _WHICH_UNIT: Final = (
 
 
 def parse_fail_on(text: str) -> FailOn:
-    """Read `[NAMESPACE] MEASURE COMPARISON NUMBER[UNIT]`. Raises FailOnError, which says what is wrong.
+    """Parse `[NAMESPACE] MEASURE COMPARISON NUMBER[UNIT]`. Raises FailOnError with the fault.
 
-    A number with a sign is a change, one without a value of the second report. Units are `%` (of what it was, or
+    A number with a sign is a change, one without a value of the second report. Units are `%` (of the earlier value, or
     as a share), `pt` (percentage points, for a change of no-ttl), `k M G T` for keys. Memory must have one: `B`, or
     `KiB MiB GiB TiB` (`K`, `KB` and so on mean the same, 1,024 bytes and its powers).
     """
@@ -223,7 +223,7 @@ def outcome_of(relation: str, number: Bound, found: Interval) -> Outcome:
 
 
 def _in_words(threshold: FailOn, found: Interval) -> str:
-    """Return a number with what it counts: `25%`, `3 new`, `between -3% and 28%`."""
+    """Return a number with its unit: `25%`, `3 new`, `between -3% and 28%`."""
     measure = threshold.measure
     if measure in NAMESPACES or measure in FINDINGS:
         return f"{bounds_text(found)} {measure.partition('-')[0]}"

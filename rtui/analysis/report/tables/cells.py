@@ -30,7 +30,7 @@ class Cells:
         self.is_partial = report.head.coverage.kind is CoverageKind.PARTIAL
         self.is_estimate = report.head.coverage.kind is CoverageKind.ESTIMATE
         self.mark = Mark.AT_LEAST if self.is_partial else Mark.EXACT
-        """What stands before a number without an interval."""
+        """The mark before a number without an interval."""
 
     def unknown(self, fact: str) -> Unknown | None:
         """Return why a fact is not known of any key; None where it is known of others."""
@@ -41,19 +41,19 @@ class Cells:
         return Unknown(reason, column.reason)
 
     def amount(self, value: Figure | None, fact: str = "") -> Cell:
-        """Return a count or a sum: at least so much where not all was seen."""
+        """Return a count or a sum: a lower bound if not all keys were seen."""
         if value is None:
             return self.unknown(fact)
         return AtLeast(value) if self.is_partial and not isinstance(value, Estimate) else value
 
     def known(self, value: bytes | Figure | None, fact: str) -> Cell:
-        """Return a fact of one key, or a share, mean or quantile (of what was seen); else why it is not known."""
+        """Return a fact of one key, or a share, mean or quantile (of the keys seen); else why it is unknown."""
         return self.unknown(fact) if value is None else value
 
     def quantiles(self, found: Quantiles | None, fact: str, *, may_lack: bool = False) -> tuple[Cell, ...]:
-        """Return the mean, p50, p90, p99 and the maximum of a size; keys that were not seen may be larger.
+        """Return the mean, p50, p90, p99 and the maximum of a size; unseen keys may be larger.
 
-        With `may_lack` those that were seen may be, too.
+        With `may_lack` some seen keys may be larger, too.
         """
         if found is None:
             return (self.unknown(fact),) * 5
@@ -61,7 +61,7 @@ class Cells:
         return found.mean, found.p50, found.p90, found.p99, largest
 
     def memory(self, stats: Stats) -> Cell:
-        """Return the bytes of a set of keys: at least so many where some of them are not known."""
+        """Return the bytes of a set of keys: a lower bound if those of some are unknown."""
         value, keys = stats.memory_bytes, stats.keys
         if value is None or isinstance(value, Estimate) or isinstance(keys, Estimate):
             return self.amount(value, "memory")
@@ -91,7 +91,7 @@ class Cells:
         }
 
     def lasting(self, stats: Stats) -> tuple[Cell, Cell]:
-        """Return the keys that never expire and their bytes: at least so many where some are not known."""
+        """Return the keys that never expire and their bytes: lower bounds if some are unknown."""
         keys, memory = stats.no_ttl_keys, stats.no_ttl_memory_bytes
         known = None if stats.ttl is None or keys is None else plain(keys) + sum(map(plain, stats.ttl))
         return (
@@ -100,13 +100,13 @@ class Cells:
         )
 
     def part(self, value: Figure | None, is_whole: bool, fact: str = "memory") -> Cell:
-        """Return a sum, such as the bytes of a slot: at least so much unless it is of all keys that were seen."""
+        """Return a sum, such as the bytes of a slot: a lower bound unless it is of all keys seen."""
         if value is None or isinstance(value, Estimate) or is_whole:
             return self.amount(value, fact)
         return AtLeast(value)
 
     def ttl(self, record: KeyRecord) -> Cell:
-        """Return what was left of a key's life in seconds."""
+        """Return the remaining time to live of a key in seconds."""
         if record.ttl_ms is None:
             return self.unknown("ttl")
         return NO_TTL if record.ttl_ms <= NO_EXPIRY else record.ttl_ms / 1000
@@ -171,9 +171,9 @@ def plain(figure: Figure) -> float:
 
 
 def so_far(coverage: Coverage) -> str:
-    """Return how a sentence ends that says what was not found: ` so far (49% of the keys seen)`.
+    """Return the end of a sentence about an absence: ` so far (49% of the keys seen)`.
 
-    Of a sample ` in a sample of 4,000 keys`; empty where every key was seen.
+    For a sample ` in a sample of 4,000 keys`; empty if every key was seen.
     """
     if coverage.kind is CoverageKind.EXACT:
         return ""
@@ -185,7 +185,7 @@ def so_far(coverage: Coverage) -> str:
 
 
 def weight_of(report: Report) -> Callable[[Node], float]:
-    """Return what the width of a namespace stands for: its bytes, or its keys where bytes are not known."""
+    """Return the weight behind the width of a namespace: its bytes, or its keys if bytes are unknown."""
     if report.summary.root.stats.memory_bytes is None:
         return lambda node: plain(node.stats.keys)
     return lambda node: plain(node.stats.memory_bytes or 0)

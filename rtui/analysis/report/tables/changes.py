@@ -1,13 +1,13 @@
-"""Tables with what has changed since an earlier report, in a column beside each figure that can be compared.
+"""Tables with the change since an earlier report, in a column beside each figure that can be compared.
 
-The cells of such a column are numbers, less than 0 where it has become less, so it is sorted and written like any. A
-figure has changed where the intervals of both reports do not overlap (`readings.py`); the difference of an estimate
-has an interval itself, that with a partial report is at least so much.
+The cells of such a column are numbers, below 0 for a decrease, so it is sorted and written like any. A figure has
+changed if the intervals of both reports do not overlap (`readings.py`); the difference of an estimate has an interval
+itself, and the one to a partial report is a lower bound.
 
-Namespaces are looked up by their path, so that what one report counts in a pattern or among others is not taken for
-new. Rows of other tables are those of the earlier table that are about the same; rows that are moments, such as when
-many keys expire, are not compared. A row that the earlier table does not have has no change: a list of the largest keys
-says nothing about what is not in it.
+Namespaces are looked up by their path, so that keys that one report counts in a pattern or among others are not taken
+for new. Rows of other tables are matched with rows of the same subject in the earlier table; rows that are moments,
+such as when many keys expire, are not compared. A row that the earlier table does not have has no change: a list of the
+largest keys does not tell about keys outside of it.
 
 At the end is the table of all namespaces that differ.
 """
@@ -81,7 +81,7 @@ class Changes:
         self._apart: dict[Path, tuple[frozenset[Step], frozenset[Step]]] = {}
 
     def namespace(self, path: Path) -> tuple[Readings, Readings] | None:
-        """Return what both reports say of a namespace; None below the levels that can be compared."""
+        """Return the readings of a namespace in both reports; None below the levels that can be compared."""
         if len(path) > self._levels:
             return None
         before, after = self._pair(path)
@@ -136,7 +136,7 @@ class Changes:
         return pair
 
     def _reading(self, cell: Cell, unit: Unit) -> Reading | None:
-        """Return a cell as a reading; None where there is no number. A share of what a partial pass saw may be any."""
+        """Return a cell as a reading; None without a number. A share in a partial pass may have any value."""
         if isinstance(cell, AtLeast):
             return reading(cell.value, at_least=True)
         if isinstance(cell, int | float | Estimate):
@@ -176,7 +176,7 @@ def change_column(column: Column) -> Column:
 
 
 def _finder(table: Table) -> Callable[[Any], int | None]:
-    """Return what finds the row of an identity that only one row has.
+    """Return a function from an identity to its row; None if no row, or more than one, has it.
 
     Tables of namespaces may have thousands of rows, of which a screen shows few: theirs are found one by one.
     """
@@ -193,7 +193,7 @@ def _finder(table: Table) -> Callable[[Any], int | None]:
 
 
 def _identity(table: Table, at: int) -> Hashable:
-    """Return what tells a row from others in either report: what it is about, else its names."""
+    """Return the identity of a row in either report: its subject, else its names."""
     if table.tells_by_subject:
         return table.subject(at)
     row, subject = table.rows[at], table.subject(at)
@@ -207,7 +207,7 @@ def _identity(table: Table, at: int) -> Hashable:
 
 
 LISTED: Final = (Fate.CAME, Fate.WENT, Fate.GREW, Fate.SHRANK, Fate.SHIFTED)
-"""What a namespace must have done to be listed; the others are counted."""
+"""The changes of namespaces that are listed; the others are counted."""
 
 _FATE: Final = Column("fate", "what", Unit.TEXT, 21, "What became of it since the earlier report")
 _MEMORY: Final = Column("memory", "bytes", Unit.BYTES, 8, "Memory of its keys")
@@ -240,7 +240,7 @@ def weight(change: NamespaceChange) -> list[float]:
 
 
 def fate_of(row: Row) -> Fate:
-    """Return what became of the namespace of a row."""
+    """Return the kind of change of a row's namespace."""
     return Fate(str(row[1]))
 
 

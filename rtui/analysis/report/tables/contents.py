@@ -1,4 +1,4 @@
-"""The contents of a report file: its head in words (when, where, coverage, cost, what was denied), then its tables."""
+"""The contents of a report file: its head in words (when, where, coverage, cost, denied commands), then its tables."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def coverage_of(found: RegistryReport) -> str:
 
 
 def registry_tables(report: Report) -> Iterator[Table]:
-    """Yield what there is to say, some of it without rows."""
+    """Yield the tables of the registry and of names, some of them without rows."""
     found = report.summary.registry
     if found is not None:
         yield registered(report, found)
@@ -80,7 +80,7 @@ def registered(report: Report, found: RegistryReport) -> Table:
 
 
 def broken(report: Report, found: RegistryReport) -> Table:
-    """Return what keys break of what is expected of them, most keys first."""
+    """Return the broken expectations, most keys first."""
     cells = Cells(report)
     rows: list[tuple[float, Row, Subject]] = []
     unknown: dict[str, None] = {}
@@ -166,7 +166,7 @@ def names(report: Report) -> Table:
 
 
 def _memory(cells: Cells, value: Figure | None, known: int, keys: int) -> Cell:
-    """Return the bytes of keys, of which so many are known."""
+    """Return the bytes of `keys` keys, of which `known` have a known size."""
     return cells.amount(value, "memory") if isinstance(value, Estimate) else cells.part(value, known >= keys)
 
 
@@ -180,7 +180,7 @@ def about(report: Report) -> Table:
 
 
 def headline(report: Report) -> str:
-    """Return what there is in one line: `1.6G in 1,000,000 keys · exact`."""
+    """Return a summary in one line: `1.6G in 1,000,000 keys · exact`."""
     stats = report.summary.root.stats
     kind = report.head.coverage.kind
     mark = Mark.AT_LEAST if kind is CoverageKind.PARTIAL else Mark.EXACT

@@ -38,7 +38,7 @@ _ENCODING = Column("encoding", "encoding", Unit.NAME, 10)
 _NOTE = Column("note", "note", Unit.TEXT, 20)
 
 SizeMeasure = Literal["memory", "length"]
-"""What the biggest keys are chosen by."""
+"""The measure by which the biggest keys are chosen."""
 
 
 def big_keys(report: Report, by: SizeMeasure = "memory", kind: bytes | None = None) -> Table:
@@ -81,9 +81,9 @@ _OVER = Column("keys", "keys", Unit.KEYS, 11, "Keys above one of both")
 
 
 def above_thresholds(report: Report, limits_of: Callable[[bytes], tuple[int | None, int | None]]) -> Table:
-    """Return of each type how many keys are above the thresholds of the report, most keys first.
+    """Return by type how many keys are above the thresholds of the report, most keys first.
 
-    `limits_of` returns those of a type: of the length and of the bytes of memory, None where one does not count.
+    `limits_of` returns the thresholds of a type: length and bytes of memory, None for one that does not apply.
     """
     cells = Cells(report)
     found = {kind: count for kind, count in report.summary.big.over.items() if plain(count) > 0}
@@ -139,9 +139,9 @@ _SLOT = Column("slot", "slot", Unit.NUMBER, 6)
 
 
 def hot_keys(report: Report) -> tuple[Table, ...]:
-    """Return a table for each list, hottest first; none where there is no source.
+    """Return a table for each list, hottest first; empty without a source.
 
-    The note names the source of the lists, its sample in an estimate, and what a better source needs.
+    The note names the source of the lists, its sample in an estimate, and the requirements of a better source.
     """
     hot = report.hot
     note = " ".join(hot.better)
@@ -169,7 +169,7 @@ def hot_keys(report: Report) -> tuple[Table, ...]:
 
 
 def hot_slots(report: Report) -> Table:
-    """Return the most loaded slots where the server counts them, by the server's names of what it counts."""
+    """Return the most loaded slots by the server's own counters, if it has them, under the server's names."""
     loads = report.hot.slots
     metrics = list(dict.fromkeys(name for load in loads for name in load.values))
     owners = Owners(report)

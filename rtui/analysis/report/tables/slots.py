@@ -1,6 +1,6 @@
 """How evenly keys lie over the 16,384 hash slots: the fullest slots, the heaviest hash tags, the nodes of a cluster.
 
-What a node holds stands beside what would be its part by the number of its slots.
+The keys of a node stand beside its share by the number of its slots.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Skew:
     mean: float
     """Keys a slot, over all slots looked at."""
     chance: float
-    """At most how probable it is that any slot of an even spread of so many keys is that full."""
+    """Upper bound of the probability that any slot is that full if the same keys are spread evenly."""
 
     @property
     def ratio(self) -> float:
@@ -48,10 +48,10 @@ class Skew:
 
 
 def skew(keys: Sequence[int], of: Sequence[tuple[int, int]] | None = None) -> Skew:
-    """Hold the fullest of all 16,384 slots, or of these ones (inclusive pairs), against an even spread.
+    """Compare the fullest of all 16,384 slots, or of these ones (inclusive pairs), with an even spread.
 
-    Each key of an even spread falls into one of n slots by chance, so a slot holds a binomial number of them. The
-    probability that the fullest holds so many is at most n times that of one slot (Bonferroni), and hardly less.
+    In an even spread each key falls into one of n slots by chance, so a slot holds a binomial number of them. The
+    probability that the fullest holds that many is at most n times that of one slot (Bonferroni), and hardly less.
     """
     slots = _slots_of(of)
     if not slots:
@@ -63,7 +63,7 @@ def skew(keys: Sequence[int], of: Sequence[tuple[int, int]] | None = None) -> Sk
 
 
 class SlotRangeLoad(NamedTuple):
-    """What one node of a cluster would hold."""
+    """The keys and bytes in the slot range of one node."""
 
     first: int
     """Its first slot."""
@@ -169,7 +169,7 @@ def slot_tags(report: Report) -> Table:
 
 
 def cluster_of(report: Report, nodes: int) -> Table:
-    """Return what each of n primaries would hold if they shared the slots as `redis-cli --cluster create` does.
+    """Return the load of each of n primaries if they shared the slots as `redis-cli --cluster create` does.
 
     ValueError for no nodes, or more than there are slots.
     """
@@ -201,12 +201,12 @@ def _amount(cells: Cells, value: int) -> Cell:
 
 
 def _loads(cells: Cells) -> tuple[Column, Column]:
-    """Return the columns of keys and of bytes, which in an estimate are those of the sample."""
+    """Return the columns of keys and of bytes; in an estimate these are of the sample."""
     return (_SAMPLED, _SAMPLED_MEMORY) if cells.is_estimate else (KEYS, _MEMORY)
 
 
 def _part(cells: Cells, keys: int, total: int, times: float = 1.0) -> float | Estimate:
-    """Return a number of keys as a share of all, so many times; in an estimate with its interval."""
+    """Return a number of keys as a share of all, scaled by `times`; in an estimate with its interval."""
     return wilson(keys, total).scaled(times) if cells.is_estimate else keys / total * times
 
 
@@ -214,10 +214,10 @@ OfNode: TypeAlias = Callable[[ClusterNode], Figure | None]
 """A figure of a node; None where it is not known."""
 
 MANY: Final = 1.25
-"""From so many times its part on, if that is no chance, a node holds many keys."""
+"""Multiple of its share from which a node holds many keys, unless by chance."""
 
 FEW: Final = 0.5
-"""Up to so many times its part, likewise, it holds few."""
+"""Multiple of its share up to which a node holds few keys, unless by chance."""
 
 _LABEL: Final = Column("node", "node", Unit.TEXT, 21, "Host and port")
 _SERVER: Final = Column("server", "server", Unit.TEXT, 15, "Its product and version, and whether it is a replica")
@@ -231,7 +231,7 @@ _STANDING: Final = Column("standing", "for slots", Unit.TEXT, 9, "Whether it hol
 
 
 _MAY_LACK: Final = (_NO_TTL, _STANDING, _CPU, _SCANNED)
-"""Columns that are left out where nothing is known: a share without TTL, what stands out, load, progress."""
+"""Columns that are left out if nothing is known: a share without TTL, deviation, load, progress."""
 
 
 def nodes(report: Report) -> Table:
@@ -296,18 +296,18 @@ def is_outlier(table: Table, row: int) -> bool:
 
 
 class Balance:
-    """The nodes of a cluster, each to be compared with its part by the number of its slots.
+    """The nodes of a cluster, each to be compared with its share by the number of its slots.
 
-    A node that was scanned in part has at least what was seen of it, so it may hold many keys, never few; others are
-    compared with what it holds if its rest is like that. One that was not read is not judged, nor does it count as one
-    without keys for the others.
+    The keys seen of a partly scanned node are a lower bound, so it may hold many keys, never few; others are compared
+    with its extrapolated keys. A node that was not read is not judged, nor does it count as one without keys for the
+    others.
     """
 
     def __init__(self, cluster: ClusterReport) -> None:
         self._uncovered = {one.node for one in cluster.uncovered}
         self._is_read = all(map(self.is_read, cluster.nodes))
         self.keys = _total(one.keys for one in cluster.nodes) if self._is_read else None
-        """Of all nodes; None where those of one are not known."""
+        """Keys of all nodes; None if those of one are unknown."""
         self.memory_bytes = _total(one.memory_bytes for one in cluster.nodes) if self._is_read else None
         self._nodes = [one for one in cluster.nodes if self.is_read(one)]
 
@@ -321,10 +321,10 @@ class Balance:
         return node.keys is not None and (self.is_whole(node) or bool(plain(node.keys)) or bool(node.fraction))
 
     def _beside(self, node: ClusterNode, figure: OfNode, *, as_seen: bool = False) -> tuple[float, float, float] | None:
-        """Return what a node holds, what it and those it is compared with do, and which part of their slots it has.
+        """Return a node's figure, the total of the nodes it is compared with, and its share of their slots.
 
-        None where the others were not read, or one of the figures is not known. With `as_seen` the others hold what
-        was seen of them and no more.
+        None if the others were not read, or one of the figures is unknown. With `as_seen` the others count with the
+        keys seen only.
         """
         own = figure(node)
         others = [one for one in self._nodes if one is not node and (self.is_whole(one) or one.fraction)]
@@ -335,7 +335,7 @@ class Balance:
         return None if total is None else (plain(own), total, node.slot_count / slots)
 
     def _extrapolated(self, node: ClusterNode, figure: Figure | None) -> float | None:
-        """Return a figure of a node as if what was not scanned of it were like the rest."""
+        """Return a figure of a node, extrapolated to the part that was not scanned."""
         if figure is None or self.is_whole(node):
             return None if figure is None else plain(figure)
         return plain(figure) / (node.fraction or 1.0)
@@ -346,7 +346,7 @@ class Balance:
         return None if found is None else found[0] / (found[1] * found[2])
 
     def standing(self, node: ClusterNode) -> str:
-        """Return whether a node holds many or few keys for its slots, by more than chance; empty if it does not.
+        """Return whether a node holds many or few keys for its slots, by more than chance; empty if neither.
 
         By chance each key falls into any of the served slots; the number in those of a node is binomial.
         """
@@ -364,7 +364,7 @@ class Balance:
 
 
 def _note(cluster: ClusterReport) -> str:
-    """Say what was not covered."""
+    """Return a note on the slots that were not covered."""
     texts = []
     for one in cluster.uncovered:
         where = f" of {one.node}" if one.node else ""

@@ -55,7 +55,7 @@ def label(nodes: Iterable[Node | Step]) -> bytes:
 
 
 class Unit(Enum):
-    """What the cells of a column are."""
+    """The unit of a column's cells."""
 
     NAME = "name"
     """Bytes: a key, a namespace, a hash tag, a type as the server names it."""
@@ -94,11 +94,11 @@ Cell: TypeAlias = bytes | str | int | float | Estimate | AtLeast | NoTtl | Unkno
 """One value: bytes are a name, `str` is safe text, a number is exact, None is a value that does not exist."""
 
 Subject: TypeAlias = bytes | int | Path | str | None
-"""What a row is about: a key, a slot, a namespace, a finding by its name, or nothing that one could go to."""
+"""The subject of a row: a key, a slot, a namespace, a finding by its name, or None."""
 
 
 def sort_key(cell: Cell) -> tuple[float, str, bytes] | None:
-    """Return what a cell is sorted by; None for what is not known. What has no end is beyond all numbers.
+    """Return the sort key of a cell; None if it is unknown. No TTL sorts beyond all numbers.
 
     Numbers are compared by value, names and texts in their natural order, texts without regard to case.
     """
@@ -117,16 +117,16 @@ def sort_key(cell: Cell) -> tuple[float, str, bytes] | None:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What a column holds and how it is headed."""
+    """The content and heading of a column."""
 
     id: str
     """Its name in files, without the unit."""
     title: str
     unit: Unit
     width: int = 0
-    """Characters that nearly all of its texts fit in; 0 for a column that takes what is left."""
+    """Characters that fit nearly all of its texts; 0 for a column that takes the remaining width."""
     about: str = ""
-    """A sentence for those who ask what it means, without a full stop."""
+    """An explanation of the column, as a sentence without a full stop."""
     is_change: bool = False
     """Whether its cells are differences to an earlier report, less than 0 where it has become less."""
 
@@ -216,20 +216,20 @@ class Table:
     columns: tuple[Column, ...]
     rows: Sequence[Row]
     subjects: Sequence[Subject] = ()
-    """What each row is about, parallel to the rows; empty where they are about nothing."""
+    """The subject of each row, parallel to the rows; empty if they have none."""
     note: str = ""
-    """What one has to know to read it; safe text."""
+    """A note on how to read it; safe text."""
     tells_by_subject: bool = False
-    """Whether a row is told from the others by what it is about."""
+    """Whether rows are identified by their subjects."""
 
     def column(self, column_id: str) -> int:
-        """Return the position of a column; ValueError if there is none of that name."""
+        """Return the position of a column by its id; ValueError if there is none."""
         return [column.id for column in self.columns].index(column_id)
 
     def filtered_rows(
         self, wanted: str, texts_of: Callable[[int], Sequence[str]], among: Iterable[int], slicer: Slicer
     ) -> Slices[list[int]]:
-        """Return those of some rows with a text, in any case, in one of their names or texts as shown."""
+        """Return the rows that contain a text, in any case, in one of their names or texts as shown."""
         names = [at for at, column in enumerate(self.columns) if not column.numeric]
         text = wanted.casefold()
         found = []
@@ -256,7 +256,7 @@ class Table:
         return replace(self, rows=tuple(self.rows[row] for row in rows), subjects=subjects)
 
     def subject(self, row: int) -> Subject:
-        """Return what a row is about."""
+        """Return the subject of a row."""
         return self.subjects[row] if self.subjects else None
 
 
@@ -272,12 +272,12 @@ COVERAGE_MARKS: Final = {
     CoverageKind.PARTIAL: Mark.AT_LEAST,
     CoverageKind.ESTIMATE: Mark.ABOUT,
 }
-"""What stands before the numbers of a report that come without an interval."""
+"""The mark before the numbers of a report without an interval."""
 
 EMPTY_NAME: Final = SafeText("(empty)")
 
 _UNKNOWN: Final = {Reason.DENIED: SafeText("denied"), Reason.IMPOSSIBLE: SafeText("unknown")}
-"""What stands in the place of a value that is not known, by the reason."""
+"""The text in place of an unknown value, by the reason."""
 
 _NAMES_IN_A_MIX: Final = 3
 """Names of a mix that are shown; the rest is a number."""
@@ -333,7 +333,7 @@ def _points(points: float, mark: Mark) -> str:
 
 
 def cell_interval(cell: Cell, column: Column) -> SafeText | None:
-    """Return the 95 % interval of an estimate: `1.10–1.30k`; None where the cell is none."""
+    """Return the 95 % interval of an estimate: `1.10–1.30k`; None for any other cell."""
     return humanize.interval(cell, _bound_format(column.unit)) if isinstance(cell, Estimate) else None
 
 
@@ -351,7 +351,7 @@ def _number(value: float, unit: Unit, mark: Mark) -> SafeText:
 
 
 def _bound_format(unit: Unit) -> humanize.NumberFormat:
-    """Return what writes the ends of an estimate: keys are whole, other large counts have three figures."""
+    """Return the format for the ends of an estimate: keys are whole, other large counts have three figures."""
     if unit in _FORMATS:
         return _FORMATS[unit]
     if unit is Unit.KEYS:
@@ -364,7 +364,7 @@ def _bound_format(unit: Unit) -> humanize.NumberFormat:
 
 
 def _figure(cell: float | Estimate | AtLeast | NoTtl | Unknown | None, unit: Unit) -> SafeText:
-    """Return a figure, or what stands in its place."""
+    """Return the text of a figure, or its replacement if it is unknown."""
     if cell is None:
         return humanize.NOTHING
     if isinstance(cell, Unknown):

@@ -1,4 +1,4 @@
-"""Tables of what keys add up to: by namespace, type, encoding, length, time to live, idle time and access counter."""
+"""Tables of sums over keys: by namespace, type, encoding, length, time to live, idle time and access counter."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def outline(report: Report, least_share: float = 0.01) -> Table:
 
 
 def below_root(report: Report) -> Iterator[tuple[Node, ...]]:
-    """Yield the path of every namespace but of those that hold the same keys as the one level below them."""
+    """Yield the path of every namespace, except those that hold the same keys as their only child."""
     for nodes in report.summary.root.walk():
         children = nodes[-1].children
         is_link = len(children) == 1 and children[0].stats.keys == nodes[-1].stats.keys
@@ -152,7 +152,7 @@ _COUNTER = Column("counter", "counter", Unit.TEXT, 12, "The access counter of th
 
 
 def types(report: Report) -> Table:
-    """Return what each type of keys adds up to."""
+    """Return the sums by type."""
     cells = Cells(report)
     memory = (_TYPE_MEMORY, _SHARE_OF_MEMORY, _TYPE_MEAN, _TYPE_P50, _TYPE_P99, _TYPE_MAX)
     totals = (KEYS, SHARE_OF_KEYS, *memory, _TYPE_NO_TTL)
@@ -214,7 +214,7 @@ def frequency_histogram(report: Report) -> Table:
 
 
 def spans(edges_s: Sequence[int]) -> list[str]:
-    """Return what lies between borders in seconds, in words: `under 1m`, `1m – 10m`, …, `1y and more`."""
+    """Return the ranges between borders in seconds, in words: `under 1m`, `1m – 10m`, …, `1y and more`."""
     texts = [humanize.seconds(edge) for edge in edges_s]
     between = [f"{low} – {high}" for low, high in pairwise(texts)]
     return [f"under {texts[0]}", *between, f"{texts[-1]} and more"]
