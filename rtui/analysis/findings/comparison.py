@@ -1,11 +1,11 @@
 """Which findings are new, gone, grown or shrunk between two reports of a keyspace; findings as tables.
 
-A finding is the same one in both where its rule and its place are. Both reports are judged anew by the same severities
-and parameters, so that what has changed is the keyspace and not the rules. Rules that only one of the reports has what
-they are about of, such as those of a registry that the other was made without, are not compared.
+Two findings are the same if their rule and their place are. Both reports are judged anew by the same severities and
+parameters, so that a change comes from the keyspace and not from the rules. Rules that only one of the reports has the
+figures for, such as those of a registry that the other was made without, are not compared.
 
-A report that is partial, an estimate, or lacks what a rule goes by may have missed a finding. What only the other one
-has may then be new, or gone, and how many new ones there are is a number from … to, see `counted`.
+A report that is partial, an estimate, or lacks figures of a rule may have missed a finding. A finding of the other
+report alone may then be new, or gone, and the number of new ones is a range, see `counted`.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class FindingsComparison:
 def compare_findings(before: Report, after: Report, levels: RuleLevels | None = None) -> FindingsComparison:
     """Compare the findings of two reports.
 
-    `levels` are their severities and parameters; without, those that the second report was made with, else the first.
+    `levels` are their severities and parameters; by default those of the second report, else of the first.
     """
     if levels is None:
         levels = levels_of(after if after.summary.rules else before)

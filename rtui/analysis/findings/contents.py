@@ -1,10 +1,10 @@
 """The rules about keys, and their findings in a report.
 
-A registry adds what the keys are for and whose they are, sets severities and parameters, and names what a report lacks.
-A report that was made with the registry has counted all keys by it. One from a file may have been made without it, or
-with another: the example keys of a namespace tell which patterns it has, but how many keys break what is expected of a
-pattern, or have a name against a rule, is not in it. The rules about that are not judged. Nor are references followed
-for a report.
+A registry adds purposes and owners of keys, sets severities and parameters, and names figures that a report lacks. A
+report that was made with the registry has counted all keys by it. One from a file may have been made without it, or
+with another: the example keys of a namespace tell which patterns it has, but the numbers of keys that break a pattern's
+expectations, or a naming rule, are not in it. The rules about these are not judged. Nor are references followed for a
+report.
 """
 
 from __future__ import annotations
@@ -98,11 +98,11 @@ def findings(
     *,
     most_places: int | None = MOST_PLACES,
 ) -> Found:
-    """Return the findings of a report by the rules that are on, and the rules that it does not suffice for.
+    """Return the findings of a report by the rules that are on, and the rules it has too few figures for.
 
-    `before` is an earlier report of the same keyspace, for rules about what has changed; `references` is what following
-    the references of the registry has found. Without levels they are those that the report was made with. Of each rule
-    the `most_places` most costly are listed, None for all.
+    `before` is an earlier report of the same keyspace, for rules about changes; `references` are the results of
+    following the registry's references. `levels` are by default those that the report was made with. Of each rule the
+    `most_places` most costly findings are listed, None for all.
     """
     basis = Basis(report, levels_of(report) if levels is None else levels, before, references)
     found = judge(_with_parts(report), basis, basis.levels, in_doubt=True, most_places=most_places)

@@ -119,7 +119,7 @@ def key_line(command: str, key: bytes) -> SafeText:
 
 
 class Amount(Struct, frozen=True):
-    """A number of keys or bytes: exact, at least so much, or an estimate with its 95 % interval."""
+    """A number of keys or bytes: exact, a lower bound, or an estimate with its 95 % interval."""
 
     figure: Figure
     at_least: bool = False
@@ -418,7 +418,7 @@ class Found(Struct, frozen=True):
         return tuple(rule for rule in self.checked if rule not in doubtful)
 
     def at_least(self, severity: Severity) -> tuple[Finding, ...]:
-        """Return the findings that matter so much or more."""
+        """Return the findings of this severity or a higher one."""
         return tuple(one for one in self.findings if reaches(one.severity, severity))
 
 

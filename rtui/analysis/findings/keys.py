@@ -112,8 +112,8 @@ def _record_text(record: KeyRecord) -> SafeText:
 def idle_keys(basis: Basis) -> Iterator[Finding]:
     """Find the namespaces of the first level with keys that nobody has used for days.
 
-    A report has the idle times of a namespace between borders, so more days than the last border can't be told. Bytes
-    are those of the parts of it in which no key has been used.
+    A report has the idle times of a namespace between borders, so more days than the last border can't be
+    distinguished. Bytes are those of the sub-namespaces in which no key has been used.
     """
     first = idle_border(basis)
     if first is None or basis.is_of_replicas:

@@ -81,7 +81,7 @@ def shares_unknown(basis: Basis) -> str:
 def skewed_tags(basis: Basis) -> Iterator[Finding]:
     """Find hash tags that put a large share of all keys, or of all bytes, on one slot.
 
-    What is known of all keys is compared, in an estimate what the tag has at least with what there is at most.
+    Only known figures of all keys are compared; in an estimate the tag's lower bound with the upper bound of the total.
     """
     share = basis.number(SKEW, "share")
     whole = basis.report.summary.root.stats
@@ -139,7 +139,7 @@ def scattered(basis: Basis) -> Iterator[Finding]:
 
 
 def _has_brace(node: Node) -> bool:
-    """Whether there is a brace in the names of keys here: in `{user:{id}}` there is, in `{id}` there is none."""
+    """Whether the names of keys here contain a brace: `{user:{id}}` does, the placeholder `{id}` does not."""
     return b"{" in (node.name if node.kind is NodeKind.LITERAL else FOLDED.sub(b"", node.name))
 
 

@@ -93,8 +93,8 @@ MOST_SAID: Final = 3
 def server_findings(view: HealthView) -> Found:
     """Return the findings of a server's samples by the rules that are on, the worst first.
 
-    A rule is not looked at where there is nothing that it is about, such as a replica; where the server does not tell
-    what it goes by, it is named as not judged.
+    A rule without a subject, such as a replica, is skipped; a rule whose figures the server does not report is named as
+    not judged.
     """
     found = judge(FINDERS.values(), view, view.levels, in_doubt=False)
     ranks = list(FINDERS)

@@ -192,10 +192,10 @@ class HealthThreshold:
 
 
 def parse_threshold(text: str) -> HealthThreshold:
-    """Read a threshold; raises FailOnError with the fault.
+    """Parse a threshold; raises FailOnError with the fault.
 
-    Units are `%` (of what it was; without a sign of a share), `pt` (percentage points), `k M G T`, for bytes also
-    `B KiB MiB GiB TiB`, and for durations `us ms s m h d`. Which of them a figure has is known when it is judged.
+    Units are `%` (of the earlier value; without a sign of a share), `pt` (percentage points), `k M G T`, for bytes also
+    `B KiB MiB GiB TiB`, and for durations `us ms s m h d`. Whether a figure has the unit is checked when it is judged.
     """
     found = parse_expression(text, _EXAMPLES)
     if found.measure in FINDINGS:

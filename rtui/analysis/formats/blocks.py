@@ -44,7 +44,7 @@ class Note(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """Findings in full: each with its evidence, why it matters and what to do."""
+    """Findings in full: each with its evidence, its reason and its remedy."""
 
     found: Found
 

@@ -44,7 +44,7 @@ _UNITS: Final = {Unit.BYTES: "bytes", Unit.DURATION: "s", Unit.TIME: "epoch_s"}
 def write_csv(report: Report) -> str:
     """Return the namespaces at every level; the fields are the same for every report.
 
-    The last ones are `coverage`, as in JSON, and what the numbers may have beside them.
+    The last ones are `coverage`, as in JSON, and the bounds and marks of the numbers.
     """
     pairs = _pairs(namespace_figures(report))
     fields = [field for pair in pairs for field in _fields(*pair)]

@@ -1,9 +1,9 @@
-"""How servers are, in the text format of Prometheus, for the textfile collector of the node exporter.
+"""The state of servers in the text format of Prometheus, for the textfile collector of the node exporter.
 
 Every field of INFO that is a number becomes a metric, in base units as Prometheus asks for: seconds, bytes, ratios;
-counters end in `_total`. A figure that is not known has no sample, since 0 would be a value. What rules find is
-`rtui_finding`, one sample for each that is broken; `rtui_health_rule_checked` says which were looked at, 0 for those
-that could not be judged. `rtui_up` is 0 for a node that has not answered last: its other metrics are of before.
+counters end in `_total`. An unknown figure has no sample, since 0 would be a value. Each finding is a sample of
+`rtui_finding`; `rtui_health_rule_checked` is 1 for each rule that was judged, 0 for those that could not be. `rtui_up`
+is 0 for a node that has not answered last: its other metrics are older.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writes the patterns that an analysis has learnt: as the draft of a registry, as a table, as JSON.
 
-What a draft expects of keys is what was seen, with room to grow: the types, the next usual duration from the longest
+The expectations of a draft are the values seen, with room to grow: the types, the next usual duration from the longest
 time to live on, and a power of two from twice the largest size on.
 """
 

@@ -20,7 +20,7 @@ DEFAULT_WIDTH: Final = 110
 
 _NARROWEST_NAME: Final = 16
 _GOOD_NAME: Final = 32
-"""Where columns have to follow below, names take up to so much."""
+"""Most characters of a name if columns have to follow below the others."""
 _LEAST_ROOM: Final = 32
 """Characters that an explanation has at least."""
 _GAP: Final = 2
@@ -28,10 +28,10 @@ _ASCII: Final = str.maketrans({"≥": ">=", "≈": "~", "–": "-", "×": "x", "
 
 
 def page_text(page: blocks.BlockPage, *, width: int | None = DEFAULT_WIDTH, ascii_only: bool = False) -> str:
-    """Return a page in lines of `width` characters, as long as they need where it is None; ends with a newline.
+    """Return a page in lines of `width` characters, or of their natural length if it is None; ends with a newline.
 
-    Numbers are never cut, names in the middle; columns that do not fit follow below the others. What is said of
-    findings and figures keeps its lines.
+    Numbers are never cut, names in the middle; columns that do not fit follow below the others. Texts of findings and
+    figures keep their lines.
     """
     writer = _Writer(width, Display(ascii_only=ascii_only))
     headline = [blocks.Paragraph((page.title,))] if page.has_headline else []

@@ -26,7 +26,8 @@ HUGE_PAGES: Final = "huge-pages"
 GIB: Final = 1 << 30
 
 USUAL_FORK_S_A_GIB: Final = (0.009, 0.013)
-"""Redis' documentation (Latency) measured so much on a physical machine and on a current virtual one."""
+"""Seconds of a fork for each GiB, as measured by Redis' documentation (Latency) on a physical machine and on a virtual
+one."""
 
 
 def persistence_panel(view: HealthView) -> Panel:

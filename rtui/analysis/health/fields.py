@@ -1,7 +1,7 @@
 """The fields of INFO and CLUSTER INFO that samples keep: a closed list, with unit and meaning.
 
-Values stay as the server gives them, in its unit. What a version does not have is absent. Databases, commands, errors
-and replicas are fields of their own names, which `Sample` has as lists.
+Values stay as the server gives them, in its unit. Fields that a version does not have are absent. Databases, commands,
+errors and replicas are fields of their own names, which `Sample` has as lists.
 """
 
 from __future__ import annotations

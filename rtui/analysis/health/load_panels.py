@@ -229,7 +229,7 @@ class Limit:
     soft_s: int
 
     def is_near(self, output_bytes: int, share: float) -> bool:
-        """Whether so much is a share of the hard limit, or is already counted down by the soft one."""
+        """Whether `output_bytes` reach this share of the hard limit, or the soft limit, whose time runs then."""
         is_over_soft = 0 < self.soft_bytes <= output_bytes
         return is_over_soft or (self.hard_bytes > 0 and output_bytes >= share * self.hard_bytes)
 

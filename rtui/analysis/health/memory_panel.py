@@ -64,7 +64,7 @@ class Eviction:
 
     @property
     def candidate_share(self) -> float | None:
-        """The same as a share of all keys; None where there are none."""
+        """The same as a share of all keys; None without any."""
         return None if self.candidates is None or not self.keys else self.candidates / self.keys
 
     @property

@@ -43,7 +43,7 @@ class Line:
     """A number, a text, or why it is not known."""
     unit: Unit
     is_rate: bool = False
-    """Whether it is so much a second."""
+    """Whether it is a rate a second."""
     state: State = State.PLAIN
     said: SafeText = SafeText("")  # noqa: RUF009 - a value that does not change
     """The meaning of the value for this server and these keys, a sentence; may be empty."""
@@ -215,9 +215,9 @@ class Lines:
 
 
 def possible(line_id: str, unit: Unit, value: float) -> Cell:
-    """Return a figure, or that it can't be: below 0, no number, or a share above all of it.
+    """Return a figure, or Unknown if it is impossible: below 0, not a number, or a share above 1.
 
-    A rate over a short time may be a little above what there is, since clocks are read before the counters are.
+    A rate over a short time may be a little above its maximum, since clocks are read before the counters are.
     """
     most = _MOST.get(line_id, 1.0 if unit is Unit.SHARE else inf)
     if most < value <= most * SLACK:

@@ -34,7 +34,7 @@ from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import display_text
 
 CLOCK_SLACK_S: Final = 5.0
-"""A moment may be so much later than now: clocks are read one after the other, in whole seconds."""
+"""Seconds that a moment may be later than now: clocks are read one after the other, in whole seconds."""
 
 MAX_SAID: Final = 40
 """Characters kept of an impossible figure."""

@@ -1,9 +1,9 @@
 """A server's figures at one moment: the fields of INFO and the lists that health is judged by.
 
-A sample is plain data, so that it can be kept, written as a line of JSON and read again. Whatever the server would not
-tell, or what would have cost too much, is absent from its fields and named in `missing` with the reason: 0 is always a
-figure of the server. Counters are as the server gives them, since its start or the last reset of its statistics; what
-happened between two samples is for `rates.py`.
+A sample is plain data, so that it can be kept, written as a line of JSON and read again. A figure that the server
+refuses, or that would cost too much, is absent from its fields and named in `missing` with the reason: 0 is always a
+figure of the server. Counters are as the server gives them, since its start or the last reset of its statistics;
+`rates.py` computes rates between two samples.
 """
 
 from __future__ import annotations
@@ -216,12 +216,12 @@ class Sample(Struct, frozen=True):
     """By INFO keysizes, from Redis 8.0 on; of all databases together."""
     own: OwnUse = OwnUse()
     sources: tuple[Source, ...] = ()
-    """What has answered for this sample, maybe with nothing, such as an empty slow log. Some sources are asked less
-    often, and logs where there is something new: what those said is as in the sample before."""
+    """Sources that have answered for this sample, possibly without content, such as an empty slow log. Some sources are
+    read less often, and logs only if they have grown: their figures are those of the sample before."""
     missing: dict[Source, Missing] = field(default_factory=dict)
     """Sources that were asked for and said nothing."""
     impossible: dict[Source, dict[str, str]] = field(default_factory=dict)
-    """Figures that can't be, such as memory below 0, and what the server says of them; safe texts. By `possible.py`."""
+    """Impossible figures, such as memory below 0, as reported by the server; safe texts. Filled by `possible.py`."""
 
     def why_impossible(self, name: str) -> Unknown | None:
         """Return the server's words for an impossible field; None for any other field."""

@@ -232,10 +232,10 @@ class HealthView:
         return NOT_ASKED
 
     def told(self, source: Source) -> Sample | None:
-        """Return the last sample if it has figures of a source; None where it has said nothing, or nothing any more.
+        """Return the last sample if it has figures of a source; None if the source has not answered, or no longer does.
 
-        What is costly is asked less often, and logs are read when they have something new: the last sample repeats
-        what was said before, in which clients are no longer kept.
+        Costly sources are read less often, and logs only if they have grown: the last sample repeats their earlier
+        figures, except clients, which are no longer kept.
         """
         for sample in reversed(self.samples):
             if source in sample.sources:
