@@ -57,6 +57,17 @@ def test_a_node_that_was_lost_has_at_least_what_was_seen_of_it() -> None:
     assert table.note == "Not covered: slots 5461–10922 of 10.0.0.2:6379, the connection was lost."
 
 
+@pytest.mark.parametrize("held", [1e-101, 0.2, 5e-324])
+def test_nodes_with_less_than_a_key_or_with_reversed_slots_do_not_stand_out(held: float) -> None:
+    found = cluster(1, 1, 1)
+    first, second, third = found.nodes
+    found = replace(
+        found, nodes=(replace(first, keys=held), replace(second, keys=held), replace(third, keys=held, slots=((9, 3),)))
+    )
+    assert [Balance(found).standing(node) for node in found.nodes] == ["", "", ""]
+    assert Balance(found).times_even(found.nodes[2], lambda one: one.keys) is None
+
+
 def test_slots_that_move_and_that_nobody_serves_are_named() -> None:
     report = unsettled_report()
     table = nodes(report)

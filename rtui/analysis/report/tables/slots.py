@@ -328,10 +328,10 @@ class Balance:
         """
         own = figure(node)
         others = [one for one in self._nodes if one is not node and (self.is_whole(one) or one.fraction)]
-        if own is None or not node.slot_count or not self.is_read(node) or not (others or self._is_read):
+        if own is None or node.slot_count <= 0 or not self.is_read(node) or not (others or self._is_read):
             return None
         total = _total([own, *(figure(one) if as_seen else self._extrapolated(one, figure(one)) for one in others)])
-        slots = node.slot_count + sum(one.slot_count for one in others)
+        slots = node.slot_count + sum(max(0, one.slot_count) for one in others)
         return None if total is None else (plain(own), total, node.slot_count / slots)
 
     def _extrapolated(self, node: ClusterNode, figure: Figure | None) -> float | None:
@@ -355,6 +355,8 @@ class Balance:
             if beside is None or beside[2] >= 1:
                 return ""
             keys, total, part = round(beside[0]), round(beside[1]), beside[2]
+            if not total:
+                return ""
             times = keys / (total * part)
             found, chance = (keys, part) if is_more else (total - keys, 1 - part)
             is_far = times >= MANY if is_more else times <= FEW
