@@ -88,7 +88,7 @@ class AbsentKeys:
             self._asking[node] = asyncio.create_task(self._ask_primary(node), name="rtui keys of a replica")
 
     async def _ask_primary(self, node: NodeScan) -> None:
-        """Find out which of the keys that a replica did not have its primary does not have, either."""
+        """Ask the primary about keys that its replica did not have; keep those that it does not have either."""
         primary, keys = node.node.primary, self._of_replicas[node]
         while keys and primary is not None:
             some, gone = keys[:ASKED_AT_ONCE], set[bytes]()
@@ -155,7 +155,7 @@ class AbsentKeys:
 
 
 WATCH_EVERY_S: Final = 0.1
-"""How often it is looked whether a node has something to do."""
+"""Seconds between looks for nodes that have work."""
 
 SETTLE_S: Final = 30.0
 """Seconds without a newly covered slot after which the scan ends with slots uncovered; --timeout, if it is shorter."""
@@ -177,7 +177,7 @@ class UncoveredSlots:
     slots: Slots
     """Inclusive pairs."""
     node_id: str | None
-    """The node that serves them; None where none does."""
+    """The node that serves them; None if no node does."""
     label: SafeText
     """`host:port` of it; empty for none."""
     why: SafeText
@@ -220,12 +220,12 @@ class ClusterScan:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every slot is covered, and all is asked about every key."""
+        """Whether every slot is covered, and every query about a key is answered."""
         has_keys = self._absent or any(node.pipeline.waiting for node in self._nodes)
         return self.slots.ledger.is_complete and not has_keys
 
     async def run(self, *, may_forget: bool) -> None:
-        """Scan until every slot is covered, or it is stopped, or nothing goes on any more.
+        """Scan until every slot is covered, or the run is stopped, or there is no more progress.
 
         Unless it `may_forget`, it ends as soon as keys may be delivered twice.
         """
@@ -342,7 +342,7 @@ class ClusterScan:
         return not self._absent and left <= self._cluster.given_up
 
     def _leave_the_dead(self) -> None:
-        """Have others asked about the keys of nodes that do not answer, and that serve nothing any more."""
+        """Ask other nodes about the keys of nodes that do not answer and no longer own slots."""
         for node in self._nodes:
             if node.is_away and node.pipeline.waiting and node.node.id not in self.slots.ledger.owners:
                 self._absent.leave(node.pipeline.take_waiting())
@@ -386,7 +386,7 @@ class ClusterScan:
             waiting.set()
 
     def _count_taken_in(self, now: float) -> None:
-        """Have the keys counted of slots that nodes are taking in, though nobody says that it hands them over."""
+        """Count the keys of importing slots that no node reports as migrating."""
         ledger, taking_in = self.slots.ledger, dict[NodeScan, list[int]]()
         for node in self._nodes:
             if node.node.id is not None and (slots := ledger.only_taken_in(node.node.id)):
@@ -424,7 +424,7 @@ class ClusterScan:
         await failure_of(found(), name="rtui look for nodes")
 
     async def _add(self, node_id: str) -> None:
-        """Scan a node that has come, in place of an earlier scan of it that has failed."""
+        """Scan a node that has joined, in place of an earlier scan of it that has failed."""
         node = self._new_scan(await self._cluster.node(node_id))
         failed = [one for one in self._nodes if one.node.id == node_id]
         for one in failed:

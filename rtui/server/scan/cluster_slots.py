@@ -25,10 +25,10 @@ DROP: Final = 0
 """Keys of the slot are dropped."""
 
 ACCEPT: Final = 1
-"""They are delivered."""
+"""Keys of the slot are delivered."""
 
 ACCEPT_NEW: Final = 2
-"""They are delivered unless their fingerprint is known."""
+"""Keys of the slot are delivered unless their fingerprint is known."""
 
 HASH_BITS: Final = 50
 _HASH_MASK: Final = (1 << HASH_BITS) - 1
@@ -53,16 +53,16 @@ class ClusterSlots:
         self.unsure = 0
         """Keys that may be delivered twice: their slots were visited again, and they had no fingerprints any more."""
         self.revision = 0
-        """Grows with whatever brings the scan nearer to its end."""
+        """Grows with all progress of the scan."""
         self._most = most
         self._filters: dict[str, SlotFilter] = {}
         self._left: list[tuple[set[int], array[int]]] = []
         """Slots that no node serves for now, with fingerprints of theirs and of others."""
         self._listed: set[int] = set()
-        """Slots not covered of which something may have been delivered."""
+        """Uncovered slots from which keys may have been delivered."""
 
     def add_delivered(self, keys: Collection[bytes]) -> None:
-        """Learn keys that were delivered before the first node is scanned, so as not to deliver them again."""
+        """Learn keys that were delivered before the first node is scanned, so that they are not delivered again."""
         if keys:
             slots = {key_slot(key) for key in keys}
             self._left.append((slots, array("Q", map(fingerprint, keys))))
@@ -93,7 +93,7 @@ class ClusterSlots:
     def observe(
         self, node_id: str, view: SlotView, *, begun: AbstractSet[int] = NONE, ended: AbstractSet[int] = NONE
     ) -> Observed:
-        """Learn a node's view, see `SlotLedger.observe`, and have the filters follow."""
+        """Learn a node's view, see `SlotLedger.observe`, and update the filters."""
         seen = self.ledger.observe(node_id, view, begun=begun, ended=ended)
         own = self._filters[node_id]
         if seen.went:
@@ -106,7 +106,7 @@ class ClusterSlots:
         return seen
 
     def cover_without_lost(self) -> None:
-        """Call visited slots covered though nodes that do not answer may be taking them in."""
+        """Cover visited slots even if nodes that do not answer may be importing them."""
         self._forget(self.ledger.cover_without_lost())
 
     def _forget(self, covered: Mapping[str, frozenset[int]]) -> None:

@@ -37,13 +37,13 @@ FIRST_SLICE_US: Final = 2_000
 """The first slice of a loan: the engine starts with guesses of how many keys it lists and how long they take."""
 
 BUSY_LANE_S: Final = 0.001
-"""How soon it is looked again whether commands of others on the connection are answered."""
+"""Seconds until the next look whether other commands on the lane are answered."""
 
 SLICE_US: Final = 200_000
 """Longest slice. A change of the control ends it at once, unless the server is silent."""
 
 LINK_SHARE: Final = 0.7
-"""At full pace over a link, writes are this share of the time apart that the server needs for one."""
+"""Gap between writes at full pace over a link, as a share of the server time of one write."""
 
 MOST_ASIDE: Final = 2_000
 """Keys waiting for Python's own queries from which Python gets the lane before the engine is done."""
@@ -74,7 +74,7 @@ class CompiledPipeline(ScanPipeline):
         notes: dict[ScanNote, None],
         split_sink: SplitSink | None,
     ) -> None:
-        """Where nothing is asked about the keys `split_sink` gets them."""
+        """`split_sink` gets the keys if no queries are sent about them."""
         super().__init__(listing, control, sink, notes)
         self._split_sink = split_sink
         self._engine: ScanEngine | None = None
@@ -91,7 +91,7 @@ class CompiledPipeline(ScanPipeline):
 
     @property
     def waiting(self) -> int:
-        """Keys that were listed, and about which something is still to be asked."""
+        """Listed keys whose queries are not all answered."""
         return super().waiting + (0 if self._engine is None else self._engine.waiting)
 
     @property
@@ -99,7 +99,7 @@ class CompiledPipeline(ScanPipeline):
         return super()._has_queries or (self._engine is not None and self._engine.has_work)
 
     def take_waiting(self) -> list[bytes]:
-        """Forget all keys about which something is still to be asked, and return them."""
+        """Forget all keys whose queries are not all answered, and return them."""
         if self._engine is None:
             return super().take_waiting()
         if self._is_lent:
@@ -172,7 +172,7 @@ class CompiledPipeline(ScanPipeline):
             self._control.on_change.remove(engine.interrupt)
 
     async def _take_turns(self, lane: Lane, engine: ScanEngine, thread: ThreadPoolExecutor) -> None:
-        """Have Python and the engine use the lane by turns: probes and some questions are up to Python."""
+        """Let Python and the engine use the lane by turns: probes and some queries are sent by Python."""
         while not (self.is_done or self._control.is_stopped):
             if self._loop.time() >= self.probe.due_at:
                 self._send_probe(lane, self._loop.time())
@@ -243,7 +243,7 @@ class CompiledPipeline(ScanPipeline):
         return not self._may_send or lane.is_wanted or is_due or has_many
 
     async def _drain(self, lane: Lane, engine: ScanEngine, driver: Driver) -> None:
-        """Wait for all replies under way, which are passed over."""
+        """Wait for all replies under way, and drop them."""
         while engine.is_awaiting:
             event = Event(await driver.drive(SLICE_US, is_draining=True))
             if event is not Event.SLICE_IS_OVER:

@@ -146,8 +146,7 @@ STUCK_AFTER: Final = 1000
 """Replies in a row that carry the cursor they were asked with: the server does not move."""
 
 OUT_OF_ORDER: Final = 8_000
-"""So many keys at most are under way, of which a later one may be answered before an earlier one: some tables of rows,
-where a length that is asked late makes one miss its own."""
+"""Most keys under way that may be answered out of order: some tables of rows, as a row may miss its late length."""
 
 
 class Listing:
@@ -169,7 +168,7 @@ class Listing:
         self._was_resized = False
         """Whether `was_resized` held in an earlier pass over the node's slots."""
         self._looked: tuple[int, set[int]] | None = None
-        """How many keys were listed when somebody looked, and in which slots some were not; see `unlisted`."""
+        """Number of keys listed at the last look, and the slots that were not listed then; see `unlisted`."""
         self._unasked: frozenset[int] | set[int] = frozenset()
         """The slots that were not done at the look before that."""
         self._begin(node)
@@ -189,7 +188,7 @@ class Listing:
         self._was_resized = False
 
     def begin_pass(self, view: Reply) -> None:
-        """Begin a pass over the node's slots with the view that this reply is; nothing may be under way.
+        """Begin a pass over the node's slots with the view in this reply; nothing may be under way.
 
         Raises ScanRefusedError and ServerBusyError.
         """
@@ -199,7 +198,7 @@ class Listing:
             self._begin(node)
 
     def use_slots(self, slots: ClusterSlots) -> None:
-        """Begin again from the start with another book of the cluster's slots; the scan does not run."""
+        """Begin again from the start with another `ClusterSlots`; the scan must not run."""
         self.passes = SlotPasses(self.node, slots)
 
     def take_page(self, one: Range, reply: Reply) -> list[bytes]:
@@ -225,7 +224,8 @@ class Listing:
         return fresh
 
     def fraction(self, size: int | None) -> float | None:
-        """How much is listed, 0 … 1: by the cursors, else by `size`, the keys of the database, unless it filters."""
+        """The share listed, 0 … 1: by the cursors, else by `size`, the keys of the database, unless it filters; else
+        None."""
         if self.passes is not None and self.passes.fraction is not None:
             return self.passes.fraction
         if self.passes is not None and self.ranges.dialect.is_ordered:

@@ -84,7 +84,7 @@ class QuerySource(Protocol):
 
     @property
     def key_share(self) -> float:
-        """How much of a whole inspection the keys that are listed get on average, above 0 and at most 1."""
+        """Mean share of a whole inspection that a listed key gets, above 0 and at most 1."""
 
     @property
     def waiting(self) -> int:
@@ -98,7 +98,7 @@ class QuerySource(Protocol):
         """Prepare to ask on this lane from now on; raises ConnectionLost."""
 
     def add_page(self, keys: list[bytes]) -> None:
-        """Ask about these keys, too."""
+        """Add keys to be queried."""
 
     def next_write(self, most: int) -> KeyQueries | None:
         """Queries about as many keys as `most`, None when there is nothing to ask."""
@@ -110,9 +110,9 @@ class QuerySource(Protocol):
         """Forget all keys that wait: the scan begins again."""
 
     on_absent: Callable[[Sequence[bytes]], object] | None
-    """In a cluster called with keys that are gone, or that another node has: a node may not know that they have moved.
+    """In a cluster, called with keys that are gone or on another node: a node may not know that they have moved.
 
-    Where it is None the first are counted, and the others stay unknown.
+    If it is None, the former are counted as gone, and the latter stay unknown.
     """
 
     def take_waiting(self) -> list[bytes]:
@@ -120,11 +120,11 @@ class QuerySource(Protocol):
         ...
 
     def count_gone(self, keys: int) -> None:
-        """Count keys that are gone, as was found out."""
+        """Count keys as gone, after that was confirmed."""
 
     @property
     def compiled(self) -> Callable[[ScanEngine], EngineQueries] | None:
-        """Lets a new engine ask, as far as it can; None where it can't."""
+        """Makes a new engine send the queries, as far as it can; None if it can't."""
 
 
 class EngineQueries(Protocol):

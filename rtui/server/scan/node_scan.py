@@ -80,7 +80,7 @@ class NodeScan:
 
     @property
     def fraction(self) -> float | None:
-        """How much is done, 0 … 1, None where that is not known; listed keys that wait for their facts are not."""
+        """The share done, 0 … 1, None if unknown; listed keys that wait for their facts are not done."""
         listed, waiting = self.listing.fraction(self.pipeline.probe.size), self.pipeline.waiting
         if not listed or not waiting:
             return listed
@@ -88,7 +88,7 @@ class NodeScan:
 
     @property
     def unlisted(self) -> set[int]:
-        """Where cursors go slot by slot: the slots of which not all keys are listed, and asked about."""
+        """If cursors go slot by slot: the slots with keys that are not listed yet, or still wait for queries."""
         return self.listing.unlisted(self.pipeline.waiting)
 
     def progress(self, of_scan: ScanState, elapsed_s: float) -> NodeProgress:
@@ -120,7 +120,7 @@ class NodeScan:
     def reset(self, *, opaque: bool = False) -> None:
         """Begin again from the start; replies still under way are ignored.
 
-        How the server counts its cursors is determined anew where another version answers now.
+        The cursor dialect is determined anew if another version of the server answers now.
         """
         dialect = Dialect.OPAQUE if opaque else self.listing.ranges.dialect
         if not opaque and self._lane is not None and self._server_name not in {None, self._lane.server.full_name}:

@@ -42,8 +42,8 @@ _WINDOW: Final = 8
 """Round trips from which the cost of a key is computed."""
 
 _LATE_S: Final = 0.001
-"""So much of a pause that lasted too long is made up for by shorter ones: timers of asyncio end at whole milliseconds,
-where a gentle pause has 0.6."""
+"""Seconds of overlong pauses that shorter ones make up for: asyncio timers end at whole milliseconds, a gentle pause is
+0.6 ms."""
 
 _GROWTH: Final = 2.0
 """COUNT grows at most by this factor from one judgement to the next; it falls at once."""

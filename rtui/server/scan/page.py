@@ -137,7 +137,7 @@ _REMOVED: Final = ("expired_keys", "evicted_keys", "expired_subkeys")
 """Fields of INFO stats that count keys which the server has removed by itself, or fields whose key may go with them."""
 
 UNKNOWN_FACTOR: Final = 1.5
-"""Where it is not known how many keys came and went, counts that differ by less are not reported."""
+"""Factor up to which counts may differ without a note, if the number of changes is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ def too_many_gone(before: SizeSnapshot, after: SizeSnapshot, gone: int) -> SafeT
 
 
 def _changes(before: SizeSnapshot, after: SizeSnapshot) -> int | None:
-    """How many keys came or went at most, None where that is not known."""
+    """Upper bound of keys that came or went, None if unknown."""
     removed = after.removed - before.removed
     if before.writes is None or after.writes is None or before.saved_at != after.saved_at:
         return None

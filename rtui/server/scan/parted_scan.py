@@ -43,7 +43,7 @@ class ScanPart:
 
     @classmethod
     def ended(cls, scan: Scan, keys: int, slots: Collection[int]) -> ScanPart:
-        """Return all that a scan of these slots says that has ended."""
+        """Return the final state of a scan of these slots that has ended."""
         wanted = frozenset(slots)
         return replace(
             cls.of(scan, keys),
@@ -58,9 +58,9 @@ class ScanPart:
 
     @classmethod
     def lost(cls, before: ScanPart, nodes: Mapping[str, tuple[SafeText, Collection[int]]], why: SafeText) -> ScanPart:
-        """Return a part of which nothing was delivered in the end; `nodes` are by id their labels and slots.
+        """Return a lost part, from which nothing was delivered in the end; `nodes`: labels and slots by id.
 
-        Slots that no node serves have an empty one.
+        Slots that no node serves have an empty id.
         """
         spent = {one.id: one.cost for one in before.nodes}
         return cls(
@@ -98,11 +98,11 @@ class PartedScan:
         self._began_at = self._loop.time()
 
     def end(self) -> None:
-        """Say that all parts are over."""
+        """End all parts."""
         self._took_s = self._elapsed_s
 
     def doubt(self, node_id: str | None, label: SafeText, slots: Collection[int]) -> None:
-        """Learn that keys of slots that are covered were on another node, too: they were being moved."""
+        """Learn that another node has keys of covered slots, too, which were being moved."""
         ranges = joined_ranges((slot, slot) for slot in slots)
         self._doubted.append(UncoveredSlots(ranges, node_id, label, STILL_MOVING))
 

@@ -150,14 +150,14 @@ class ScanPipeline:
 
     @property
     def is_done(self) -> bool:
-        """Whether every key is delivered, or as many as are wanted, and every question about one is answered."""
+        """Whether all wanted keys are delivered, and every query about a key is answered."""
         if self.listing.passes is not None and self.listing.passes.is_due:
             return False
         return self.listing.ranges.is_done and not self._has_queries
 
     @property
     def waiting(self) -> int:
-        """Keys that were listed, and about which something is still to be asked."""
+        """Listed keys whose queries are not all answered."""
         return 0 if self.source is None else self.source.waiting
 
     @property
@@ -165,7 +165,7 @@ class ScanPipeline:
         return self.waiting > 0
 
     def take_waiting(self) -> list[bytes]:
-        """Forget all keys about which something is still to be asked, and return them."""
+        """Forget all keys whose queries are not all answered, and return them."""
         return [] if self.source is None else self.source.take_waiting()
 
     def cost(self, elapsed_s: float) -> Cost:

@@ -10,7 +10,7 @@ from typing import Final
 from rtui.keyspace.text.display import SafeText
 
 SPEED_WINDOW_S: Final = 3.0
-"""Speed is measured over so long."""
+"""Seconds over which the speed is measured."""
 
 _SPEED_STEP_S: Final = 0.1
 
@@ -68,7 +68,7 @@ class Cost:
     bytes_in: int = 0
     bytes_out: int = 0
     server_us: float = 0.0
-    """The server's time."""
+    """Server time in µs."""
     is_measured: bool = False
     """Whether it is by the server's own clock; otherwise it is estimated from round trips."""
     elapsed_s: float = 0.0

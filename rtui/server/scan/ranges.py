@@ -41,7 +41,7 @@ LARGE_HEADS: Final = 8
 """Ranges whose heads may all be as large as HEAD_BYTES."""
 
 EARLY_KEYS: Final = 64 * 1000
-"""So many keys at most are remembered that pages delivered from before their ranges; beyond, repeats are possible."""
+"""Most remembered keys that pages delivered from before their ranges; beyond, repeats are possible."""
 
 RECENT_KEYS: Final = 2 * 1000
 """Keys remembered from the last pages of a range, roughly; at least its last page."""

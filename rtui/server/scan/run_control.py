@@ -72,13 +72,13 @@ BUSY_S: Final = 0.016
 """After this long without waiting for the server comes a real sleep; in between the event loop gets turns."""
 
 TURN_S: Final = 0.0005
-"""So long after one turn comes the next: a keypress needs some ten of them until it is painted."""
+"""Seconds between two turns of other tasks: a keypress needs some ten of them until it is painted."""
 
 YIELD_S: Final = 0.001
 """The length of that sleep."""
 
 INPUT_S: Final = 0.015
-"""A key needs ten turns of the event loop until it is painted; a run takes none of them for so long."""
+"""Seconds that a run leaves to a keypress, which needs ten turns of the event loop until it is painted."""
 
 INPUT_POLL_S: Final = 0.005
 """How often a run that yields to input checks whether it still has to."""
@@ -111,7 +111,7 @@ class RunControl:
 
     @property
     def pace(self) -> Pace:
-        """How hard the server is asked; may be set at any time."""
+        """The pace of requests; may be set at any time."""
         return self._pace
 
     @pace.setter
@@ -169,7 +169,7 @@ class RunControl:
         await self._going.wait()
 
     async def wait_for_stop(self, seconds: float) -> None:
-        """Wait so long, or until the run is to end."""
+        """Wait for `seconds`, or until the run is to end."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.stopped.wait()
@@ -214,6 +214,6 @@ class RunControl:
             await asyncio.sleep(0)
 
     async def sleep(self, seconds: float) -> None:
-        """Leave the event loop to others for so long, for YIELD_S at least."""
+        """Leave the event loop to other tasks for `seconds`, at least YIELD_S."""
         await asyncio.sleep(max(seconds, YIELD_S))
         self._held_loop_since = time.monotonic()

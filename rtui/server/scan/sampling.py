@@ -71,9 +71,9 @@ class Sample:
     def __init__(self) -> None:
         self.keys: dict[bytes, None] = {}
         self.size_bytes = 0
-        """Of all names."""
+        """Bytes of all names."""
         self.failure: RtuiError | None = None
-        """Why it ended before there were enough: the connection was lost, or the server answered no page of keys."""
+        """Why it ended early: the connection was lost, or the server's reply was no page of keys."""
         self._visits: list[tuple[int, int, int]] = []
         """For each call: its first position, the position it reached, and the number of keys it found."""
         self._bits = 0
@@ -247,11 +247,11 @@ class WantedKeys:
     size: int
     """Keys that it had when it was counted."""
     most: int
-    """How many are wanted."""
+    """Keys wanted."""
     spans: list[tuple[int, int]] = field(init=False)
     """Positions within the slot that are still to be listed, if it is listed whole."""
     rounds: int = 0
-    """How often random places were asked."""
+    """Rounds of random places asked."""
     found: dict[bytes, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -64,7 +64,7 @@ class Savepoint:
     run_id: str
     db: int
     filter_digest: str
-    """Stands for MATCH and TYPE without repeating them."""
+    """A hash that identifies MATCH and TYPE."""
     remaining: tuple[CursorSpan, ...]
     saved_at_s: float
     """Unix time."""

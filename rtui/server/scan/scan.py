@@ -42,7 +42,7 @@ class Totals:
     was_resized: bool
     """Whether a key may have been delivered twice since a table was resized."""
     cost: Cost
-    """Without the time that it took."""
+    """Cost, without the elapsed time."""
 
     @classmethod
     def of(cls, nodes: Sequence[NodeScan]) -> Totals:
@@ -257,12 +257,13 @@ class Scan:
 
     @property
     def uncovered_reason(self) -> SafeText | None:
-        """Where slots of a cluster are not covered though nobody stopped it: sentences that name them, and say why."""
+        """Sentences on uncovered slots of a cluster and the reasons; None if all are covered, or the user stopped the
+        scan."""
         return self._reason if self._final is ScanState.STOPPED and self._cluster_scan is not None else None
 
     @property
     def most_repeated(self) -> int:
-        """So many keys of a cluster at most were delivered twice, since their slots moved."""
+        """Upper bound of keys of a cluster delivered twice, since their slots moved."""
         return 0 if self._slots is None else self._slots.unsure
 
     @property
@@ -277,7 +278,7 @@ class Scan:
 
     @property
     def taken_in(self) -> Mapping[str, set[int]]:
-        """Slots of a cluster that are not wanted and that nodes were taking in when they were asked last, by node."""
+        """Unwanted slots of a cluster that nodes were importing by their last views, by node."""
         return {} if self._slots is None else self._slots.ledger.taken_in
 
     @property

@@ -1,20 +1,20 @@
 """Which slots of a cluster are scanned, by which node, and which are covered: each of their keys delivered, once.
 
 Slots move from node to node while they are scanned. A key may be on its way, before the cursor of one node and behind
-that of the other, or on both. So what a node lists counts by this book:
+that of the other, or on both. So the keys that a node lists count by these rules:
 
 1. Each slot is assigned to one node: the one that says it serves it, with the highest config epoch where two say so.
-   What other nodes list of it is dropped (`cluster_slots`), such as keys that are just being moved to them.
+   Keys of it that other nodes list are dropped (`cluster_slots`), such as keys that are just being moved to them.
 2. Every few seconds each node is asked for its view, in the same stream as its SCANs. So it is known of
    each slot whether its visit, all SCANs that list it, lies before a view, behind it or around it.
 3. A slot is covered when its visit lies between two views of its node, and by these and all between them the node has
    served it all the time, and it was not being moved. A config epoch that has grown tells that a slot may have been
-   away and back between two views. Nor may another node be taking it in: one that was promoted in the middle of that
-   need not know of it, and keys of the slot are on the other node. Unless that has none: moves that were given up leave
-   such a mark, for weeks. So after the visit all other nodes are to tell a view, too, also those that do not answer
-   just now but serve slots: others wait for these anyway.
-4. A slot that was visited in other circumstances is visited again, by the node that serves it then. The fingerprints
-   of what was delivered of it keep keys from being delivered twice. Once it is covered, nothing more is delivered.
+   away and back between two views. Nor may another node be importing it: a node that was promoted in the middle of a
+   move need not know of it, while keys of the slot are on the importing node. If that has no keys of it, the mark is
+   ignored: moves that were given up leave it for weeks. So after the visit all other nodes are to tell a view, too,
+   also those that do not answer just now but serve slots: others wait for these anyway.
+4. A slot that was visited in other circumstances is visited again, by the node that serves it then. The fingerprints of
+   its delivered keys keep them from being delivered twice. Once it is covered, no more keys of it are delivered.
 
 So a slot that moves from A to B while A lists it is not covered by A: A's next view does not have it any more, or says
 that it is being moved. B's view has it, so it is assigned to B, with A's fingerprints. B delivers the rest: on its way
@@ -26,15 +26,16 @@ without having changed its owner: nothing tells of it. Where a server has one ta
 every slot is under way until the pass is over. An epoch that grows together with the number of the node's slots counts
 for nothing there, or a node that takes in slots would never be done.
 
-Where not all nodes are scanned at once, slots are covered without a view of those that have not had their turn. What
-these turn out to be taking in of covered slots, with keys, is doubted: it is not visited again, but not called covered.
+If not all nodes are scanned at once, slots are covered without a view of nodes that have not had their turn. Covered
+slots that such a node turns out to be importing, with keys, are doubted: they are not visited again, but not called
+covered.
 
 A view is read from the node's reply to CLUSTER NODES, of which only its own line matters:
 
     <id> <address> myself,master - 0 0 <epoch> connected 0-5460 7000 [5461->-<id>] [9000-<-<id>]
 
-A node alone knows which of its slots are being moved. A replica tells the slots of its primary, without that. What
-stands in the last fields of a line is read here for whoever reads other lines, too (`deployment.topology`).
+A node alone knows which of its slots are being moved. A replica reports the slots of its primary, without their moves.
+The parser of a line's last fields is also used for the lines of other nodes (`deployment.topology`).
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ class _Node:
 
     @property
     def is_heard(self) -> bool:
-        """Whether its last view is of now, so far as can be said."""
+        """Whether its last view is current, as far as is known."""
         return self.told_at > 0 and not self.is_lost
 
 
@@ -191,7 +192,7 @@ class SlotLedger:
         self._unwanted = frozenset(self.covered)
         self._nodes: dict[str, _Node] = {}
         self._views = 0
-        """How many views were told."""
+        """Number of views received."""
         self._visited_at = [0] * SLOTS
         """By slot the number of the view that its last visit lies before."""
 
@@ -245,7 +246,7 @@ class SlotLedger:
 
     @property
     def views(self) -> int:
-        """How many views were told so far."""
+        """Number of views received so far."""
         return self._views
 
     def has_told(self, node_id: str, views: int) -> bool:
@@ -254,7 +255,7 @@ class SlotLedger:
 
     @property
     def told_by_all(self) -> int:
-        """The number of the oldest among the last views of the nodes without whose views no slot is covered."""
+        """The number of the oldest of the last views of all nodes that slots wait for."""
         return min((node.told_at for node in self._awaited()), default=self._views)
 
     def is_awaited(self, node_id: str) -> bool:
@@ -285,7 +286,7 @@ class SlotLedger:
         return {node_id: slots for node_id, slots in found.items() if slots}
 
     def note_empty(self, node_id: str, slots: AbstractSet[int]) -> None:
-        """Note of which of the slots that a node is taking in it has no key now."""
+        """Note the importing slots of which a node has no key now."""
         self._nodes[node_id].empty = frozenset(slots)
         for slot in [slot for slot, target in self.doubted.items() if target == node_id and slot in slots]:
             del self.doubted[slot]
