@@ -8,9 +8,9 @@
 Each slot is in one part, so its keys count once as they do in one process. Two processes never list the keys of one
 server at the same time, also where slots have moved to it: each waits for its turn, which is given here.
 
-A process is a new interpreter, since a fork hangs once Polars has threads. All that it is to know comes through its
-standard input, the environment too: no password is in its arguments, in what `/proc` shows of it, or in a file. It ends
-when that pipe ends, and with the process that has started it, however that ends.
+A process is a new interpreter, since a fork hangs once Polars has threads. All of its input comes through standard
+input, the environment too: no password is in its arguments, in what `/proc` shows of it, or in a file. It ends when
+that pipe ends, and with the process that has started it, however that ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The inspection of all keys that a scan returns: two stages of questions, sent together with the scan's own SCANs.
+"""The inspection of all keys that a scan returns: two stages of queries, sent together with the scan's own SCANs.
 
 One page of keys goes through it like this, a round trip after the other, while further pages follow behind:
 
@@ -12,25 +12,25 @@ One page of keys goes through it like this, a round trip after the other, while 
 4. The next write takes batches from `_typed` and makes a SECOND query of each: `MEMORY USAGE k1, HLEN k1, …`. Every
    n-th key of a type waits in `_encoded` instead, and is asked `OBJECT ENCODING k1` besides.
 5. With these replies, hundreds at once again, `memory_bytes` and `lengths` are filled, and the batch goes by way of
-   `last_stages` into `tables`, which hand rows of the key table on to the findings. What is kept is read at once when
-   there is an error among the replies, and by `settle`.
+   `last_stages` into `tables`, which hand rows of the key table on to the findings. Kept replies are read at once when
+   there is an error among them, and by `settle`.
 
-So it is where replies are recorded, of samples, and where cursors have no position. Elsewhere the compiled engine scans
-and asks (`engine_inspection`), and leaves to these stages what branches off.
+This is the way if replies are recorded, for samples, and if cursors have no position. Otherwise the compiled engine
+scans and queries (`engine_inspection`), and only the keys that branch off go through these stages.
 
-Where some facts are asked of a sample only, every eighth key is sampled in step 1, beginning with a random one of the
+If some facts are asked of a sample only, every eighth key is sampled in step 1, beginning with a random one of the
 first eight. Both samples are taken by the order in which SCAN returns keys, which has nothing to do with their names or
-values; what rests on them is an estimate with a known error. From then on sampled keys and others go in queries and
+values; figures based on them are estimates with a known error. From then on sampled keys and others go in queries and
 batches of their own.
 
 Two things branch off. Keys that are not sampled wait in `last_stages` for the THIRD stage where their memory says
 that they may be among the longest (`late_lengths`). A batch whose MEMORY USAGE nothing bounds waits there for a TIMED
 query, which is alone in its write so that its time can be measured.
 
-When the inspection ends, `largest.complete_largest` asks what the lists of the largest keys still lack.
+When the inspection ends, `largest.complete_largest` reads the missing facts of the largest keys.
 
-What is lost with a connection is put back where it waited. A question that is refused is not asked any more, and keys
-that waited for it go on without the answer.
+Keys whose queries are lost with a connection are put back where they waited. A refused command is not sent any more,
+and keys that waited for it go on without its fact.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""The stages of an inspection, declared: what is asked of keys, when, under which evidence, and into which columns.
+"""The stages of an inspection, declared: their commands, when they are sent, their evidence and their columns.
 
     stage    asked of each key                     together with       evidence       into the columns
     FIRST    TYPE, PTTL, OBJECT IDLETIME or FREQ   the next SCAN       none needed    key_type, ttl_ms, idle_s|frequency
     SECOND   MEMORY USAGE, and STRLEN, HLEN, …     the SCAN after it   TypeEvidence   memory_bytes, lengths, encodings
     THIRD    STRLEN, HLEN, … of some               the SCAN after it   none needed    lengths
 
-The first stage asks about all keys of a page alike, but for what is asked of sampled keys only. The second asks about
-keys of one type, which decides what the answers cost the server and which command returns the length. The third asks
-the length of keys that are not sampled, where their memory says that they may be among the longest. Of every n-th key
-of a type, which waits by itself, the second asks OBJECT ENCODING, too. One variant:
+The first stage sends the same commands about all keys of a page, and some about sampled keys only. The second asks
+about keys of one type, which decides what the answers cost the server and which command returns the length. The third
+asks the length of keys that are not sampled, where their memory says that they may be among the longest. Of every n-th
+key of a type, which waits by itself, the second asks OBJECT ENCODING, too. One variant:
 
     TIMED      MEMORY USAGE where nothing bounds its cost: alone in a write, between two INFO commandstats, for no more
                keys than have proved cheap so far; the evidence contains how many those are
