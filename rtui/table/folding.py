@@ -1,9 +1,9 @@
-"""The tree of patterns as a report shows it: light names merged, at most a budget of nodes, nothing counted twice.
+"""The tree of patterns in a report: light names merged, at most a budget of nodes, nothing counted twice.
 
 While keys are counted the tree has far more nodes than anybody wants to read. A `FoldedNode` stands for each of them in
 a report, and they are merged level by level from the root. In each namespace, keys and namespaces below it are judged
-apart, and before the level below is looked at, so every name is judged by the weights of all keys, and those below a
-pattern by what has come together there:
+apart, and before the level below is looked at, so every name is judged by the weights of all keys, and the names below
+a pattern by the weights of all names merged into it:
 
 * More than MOST_CHILDREN namespaces that differ in their numbers only, such as `shard_7:`, become `shard_{n}:`.
 * If there still are more than MOST_CHILDREN names, they become one pattern: `{id}` where the number of different names

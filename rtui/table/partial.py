@@ -1,4 +1,4 @@
-"""What rows of the key table add up to, in memory bounded by patterns and not by keys.
+"""The sums of rows of the key table, in memory bounded by the number of patterns, not of keys.
 
     rows ──► Patterns.place: the node of each ──► cells: a node and a type each ──► sums, spreads and lives by cell
        ├──► examples and different segments by node          ├──► lengths and encodings by type
@@ -6,8 +6,8 @@
        └──► the keys that rank first, the number of those above thresholds
 
 Partials can be pickled, and merge: the nodes of one are found or made in the other (`Patterns.merge`), its cells
-follow, and what is known of equal cells is added up. Counts, sums, extremes, examples and lists come to the same
-whatever is added to what, as long as there are no more patterns than may be, and no more hash tags than are kept.
+follow, and the sums of equal cells are added up. Counts, sums, extremes, examples and lists are the same in any order
+of merging, as long as the numbers of patterns and of hash tags stay within their limits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The nodes of a tree of patterns, by number, and what keeps them few.
+"""The nodes of a tree of patterns, by number, and the merging that keeps them few.
 
 A node is a segment or the pattern of some, in one place. Nodes are merged into others, and keep their numbers until
-`fold` gives all nodes new ones; until then what a reader has summed by number is right, and only goes to another node.
+`fold` gives all nodes new ones; until then sums by number stay right, and only count for another node.
 
 * Names that differ in their numbers only, `page_7` and `page_8`, become `page_{n}` for good when there are more than
   MOST_NUMBERED_KEYS, as namespaces more than MOST_NUMBERED. How many there are says the keyspace, not the order.

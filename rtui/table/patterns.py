@@ -6,8 +6,8 @@
                      ├──► by their shape, the form of all segments of that shape (`forms`) ──► index of all nodes
                      └──► names: a node of their own, or what too many names are merged into (`pattern_nodes`)
 
-Nothing is asked of Python for a row, only for a shape that was not seen before and for a node that is made. Which names
-get a node is decided before it is made, so the tree does not grow by more than what is kept of a table.
+Python code runs for each new shape and each new node, not for each row. Which names get a node is decided before it is
+made, so the tree does not grow by more nodes than are kept.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class EntryCounts:
         self._memory = [0] * count
         """By entry; NO_PATTERN is the last."""
         self._expiring = [0] * count
-        """Keys that expire, of entries that expect at least some TTL."""
+        """Expiring keys of entries whose expected TTL has a minimum."""
         self._longest_ms = [0] * count
         """The most that one of these has left."""
         self._broken: defaultdict[tuple[int, Breach, bool], KeyCount] = defaultdict(KeyCount)

@@ -175,7 +175,7 @@ def _joined(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def memory_budget() -> int:
-    """Return a quarter of the free memory in bytes, at most that of what its control groups leave."""
+    """Return a quarter, in bytes, of the free memory or of the rest that control groups allow, whichever is less."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
