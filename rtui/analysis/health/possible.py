@@ -1,9 +1,9 @@
 """The possible figures of a server: the range of each field of a sample, and samples without impossible figures.
 
 Servers tell nonsense now and then: counters that overflowed (18446744073709551615), percentages above 100, moments that
-are still to come, memory below zero, `nan`. Such a figure is not known; what the server said stands in
-`Sample.impossible`, to be shown in its place. Some fields may be -1, which means never or none, and some differences
-may be less than 0: those are in `_EXCEPTIONS`.
+are still to come, memory below zero, `nan`. Such a figure is unknown; the server's text is in `Sample.impossible`, to
+be shown in its place. Some fields may be -1, which means never or none, and some differences may be less than 0: those
+are in `_EXCEPTIONS`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""The queries that stand for the numbers of a report: which keys a count, a bar or a row of its tables is about.
+"""The queries that stand for the numbers of a report: the keys behind a count, a bar or a row of its tables.
 
 Each function returns `Behind`: the query, and whether the keys that it finds are exactly those that were counted, as
 long as the keyspace stays as it was. They are not in these cases, and `note` says so:
 
 * The rest of a namespace beyond the budget of patterns, and `{*}` beside such a rest, are not told apart there.
 * Where a namespace had so many names that patterns were merged while keys were still being counted, a name may have
-  been counted under `{*}` in part, a 500th of the namespace at most. Of that a report keeps no trace; with fewer than
+  been counted under `{*}` in part, a 500th of the namespace at most. A report keeps no trace of that; with fewer than
   2,048 names it never happens.
-* What is left of a life is another number a minute later, so TTLs are searched for by the moment of expiry. A pass
+* The rest of a time to live is another number a minute later, so TTLs are searched for by the moment of expiry. A pass
   takes some time, and a moment is as exact as two clocks and one round trip are.
 * Histograms of idle times and lengths beyond a threshold move with each use of a key.
 """

@@ -1,18 +1,18 @@
-"""Turns what was counted into figures of a report: exact ones after a whole pass, estimates after a random sample.
+"""Turns counts into figures of a report: exact ones after a whole pass, estimates after a random sample.
 
 Bytes are the hardest to estimate: one key in a million can outweigh all others. Say that 1,000 of 1,000,000 keys are
 sampled: 999 of 100 bytes, and one of 50 MB. Multiplying by 1,000 gives 50 GB, nearly all of which does not exist, and a
 sample without that key would give 100 MB and know nothing of it. So:
 
 1. A size counts as ordinary up to a cap, a tenth of what the capped sizes of the sample add up to: here 11,100 bytes,
-   and at most ten keys are above it. What they have above the cap is counted once, as it is; all capped sizes are
+   and at most ten keys are above it. Their bytes above the cap are counted once, as they are; all capped sizes are
    extrapolated (Kokic and Bell's winsorized estimator): 50 MB + 1,000 × 111,000 bytes = 161 MB. The value is stable but
    rather too low: more large keys may have been missed.
-2. The lower bound is what lies above the cap and the lower end of the 95 % interval of the capped sum, whose sizes are
+2. The lower bound is the bytes above the cap plus the lower end of the 95 % interval of the capped sum, whose sizes are
    bounded. It is never below the bytes that were seen.
-3. What the missed keys hold above the cap is between nothing and what the server's memory leaves for it: the most that
-   all keys can have (`SampledKeyspace.memory_bytes`) less the value of all. Every upper bound is raised by that. Where
-   the server does not say how much memory it uses, there is no upper bound.
+3. The bytes of missed keys above the cap are between none and the rest of the server's memory: the most that all keys
+   can have (`SampledKeyspace.memory_bytes`) less the value of all. Every upper bound is raised by that. Where the
+   server does not say how much memory it uses, there is no upper bound.
 
 Values of parts add up to the value of the whole, since the cap is one for all. Simulated over even sizes, lognormal
 ones with a sigma of 1 to 3, Pareto's with an exponent of 0.8 to 2, single giants and mixtures, the intervals of totals

@@ -7,7 +7,7 @@ A report has a node for each key pattern, a keyspace a namespace for each name. 
 * `user:2:` is one of many that share the node `{id}`. Its bytes are estimated: its keys by the mean of the pattern.
 * Where light names were merged into `{*}`, or fell beyond the budget of nodes, a name that kept its node may have keys
   that were counted there before: its figures are lower bounds, unless its keys are as many as the node has.
-* What came after the report, or is in the node for the rest, has no figures.
+* A namespace that came after the report, or is in the node for the rest, has no figures.
 """
 
 from __future__ import annotations

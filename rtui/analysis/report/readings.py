@@ -6,8 +6,8 @@ interval. A number has changed where the two intervals do not overlap; else the 
 A namespace that only one report has is compared, too. Say that the first report has `user:{id}` and the second one only
 `user:{*}`, since its names were too many to keep apart. The keys of the first may be among those of `{*}`, so the
 second report's interval for `user:{id}` goes from 0 to the keys of `user:{*}`, and the interval of `{*}` is wider by
-them. The same holds for what exceeded the budget of nodes (other), for a partial report, where any namespace may have
-been missed, and for an estimate, which misses small ones.
+them. The same holds for nodes beyond the budget (other), for a partial report, where any namespace may have been
+missed, and for an estimate, which misses small ones.
 """
 
 from __future__ import annotations
