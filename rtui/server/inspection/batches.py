@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class InspectedBatch:
-    """Keys of one type; each column is parallel to `keys`, or None where the fact is not known of any of them.
+    """Keys of one type; each column is parallel to `keys`, or None if the fact is unknown for all of them.
 
-    Keys that lack a fact which others have come in a batch of their own, so no column has gaps.
+    Keys that lack a fact come in a batch of their own, so no column has gaps.
     """
 
     key_type: bytes | None

@@ -140,12 +140,12 @@ def _node(
 
 
 def _sum(counts: Sequence[int], ranges: Sequence[tuple[int, int]]) -> int:
-    """Return how many there are in these slots."""
+    """Return the sum of `counts` over these slots."""
     return sum(sum(counts[first : last + 1]) for first, last in ranges)
 
 
 def _others(ranges: Sequence[tuple[int, int]]) -> SlotRanges:
-    """Return the slots that are in none of these ranges."""
+    """Return the slots outside of these ranges."""
     joined = [(-1, -1), *joined_ranges(ranges), (SLOTS, SLOTS)]
     gaps = ((before[1] + 1, after[0] - 1) for before, after in pairwise(joined))
     return tuple((first, last) for first, last in gaps if first <= last)

@@ -55,7 +55,7 @@ Or a quarter more than were asked so far, since the threshold rises slowly then.
 """
 
 MOMENT_MS: Final = 125
-"""Keys that Python goes on with, and that were asked within so long, count as asked at the same moment."""
+"""Width of a time bin in ms: keys that Python goes on with and that were asked within it count as asked together."""
 
 
 class Taken(NamedTuple):
@@ -70,7 +70,7 @@ class Taken(NamedTuple):
 
 
 class InspectingEngine:
-    """One engine that asks for an inspection; see the module."""
+    """One engine that sends the queries of an inspection; see the module."""
 
     def __init__(self, pipeline: InspectionPipeline, engine: ScanEngine) -> None:
         self._pipeline, self._plan, self._engine = pipeline, pipeline.plan, engine
@@ -160,7 +160,7 @@ class InspectingEngine:
         return key_template(command, evidence, self._plan.names)
 
     def _ask_late(self, types: Sequence[bytes | None]) -> None:
-        """Tell the engine of which keys the length is to be asked late."""
+        """Set the keys of which the engine asks the length late."""
         big, late = self._pipeline.tables.big, self._pipeline.last_stages.late_lengths
         for number, key_type in enumerate(types):
             least = late.least_memory(key_type, big)
@@ -212,7 +212,7 @@ class InspectingEngine:
 
     @staticmethod
     def _batches(rows: Iterable[EngineRow]) -> Iterator[InspectedBatch]:
-        """Join rows of which the same is known, and that were asked at the same moment."""
+        """Join rows with the same known facts that were asked at the same moment."""
         alike: defaultdict[tuple[object, ...], list[EngineRow]] = defaultdict(list)
         for row in rows:
             alike[row[1], row[7] // MOMENT_MS, row[8], *(one is None for one in row[2:7])].append(row)

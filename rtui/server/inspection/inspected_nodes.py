@@ -88,7 +88,7 @@ class NodeInspection:
         self.size: int | None = None
         """Keys that it counts, None where DBSIZE is denied."""
         self.before: SizeSnapshot | None = None
-        """The size of its database when the pass began, None likewise."""
+        """The size of its database when the pass began; None if unknown."""
         self.counted_on: ServerIdentity | None = None
         """The server that `before` is of."""
         self.slots = node.slots
@@ -96,7 +96,7 @@ class NodeInspection:
         self.key_sizes: tuple[KeySizes, ...] = ()
         self.lfu_settings = LfuSettings()
         self.failure: SafeText | None = None
-        """Why it could not be asked at all."""
+        """Why it could not be queried at all."""
         self.extra_commands = 0
         """Commands other than those of the scan and its queries."""
 
@@ -252,7 +252,7 @@ class InspectedNodes:
         return asked
 
     async def used_by_clients(self, node: NodeInspection) -> Connection:
-        """Return the connection to where clients use the keys of a node: its primary, if that can be asked."""
+        """Return the connection to the server where clients use a node's keys: its primary, if that can be reached."""
         if node.node.primary is not None:
             with contextlib.suppress(ConnectionLost):
                 return await self._deployment.connection_of(node.node.id)
@@ -309,19 +309,19 @@ class InspectedNodes:
                 self._replaced[-1].adopt(facts)
 
     def choose(self, columns: Columns) -> None:
-        """Ask these facts of these keys, also of nodes that come; before the first key is asked."""
+        """Choose the columns, also for nodes that join later; before the first key is queried."""
         self._columns = columns
         for node in self.all:
             node.plan.columns = columns
 
     def use(self, findings: TableFindings) -> None:
-        """Have all nodes add their keys to other findings from now on."""
+        """Add the keys of all nodes to other findings from now on."""
         self._findings = findings
         for pipeline in self.pipelines:
             pipeline.add_to(findings)
 
     def assign(self, owners: Sequence[str | None]) -> None:
-        """Learn by slot which node serves it now, None where none says so; nothing where `owners` is empty."""
+        """Learn by slot which node serves it now, None for none; an empty `owners` changes nothing."""
         if not owners:
             return
         before = {slot: node.node.id for node in self.all for slot in _slots(node.node.slots)}
@@ -357,7 +357,7 @@ class InspectedNodes:
 
     @property
     def size(self) -> int | None:
-        """Keys that the nodes count in all; None where one does not tell."""
+        """Total number of keys by the nodes' own counts; None if a node does not report it."""
         sizes = [node.size for node in self.serving]
         return None if None in sizes else sum(size for size in sizes if size is not None)
 
@@ -368,7 +368,7 @@ class InspectedNodes:
 
     @property
     def pipelines(self) -> list[InspectionPipeline]:
-        """Everything through which keys were asked about."""
+        """The pipelines of all nodes, including replaced ones."""
         return [node.pipeline for node in (*self._replaced, *self.all)]
 
     @property

@@ -74,7 +74,7 @@ class LastStages:
             yield from waiting.take(waiting.keys)
 
     def put_back(self, query: Query) -> None:
-        """Let keys of these stages wait again, about which nothing has come back."""
+        """Let keys of these stages wait again, since their replies were lost."""
         if query.stage is Stage.TIMED:
             self._is_timing = False
             self._unbounded.add(query.batch)
@@ -91,9 +91,9 @@ class LastStages:
                 self.go_on_after_third(batch)
 
     def timed_query(self, typed: WaitingKeys) -> Query | None:
-        """Take keys of a type whose MEMORY USAGE nothing bounds, unless such a query is under way.
+        """Take keys of a type without a bound on MEMORY USAGE, unless such a query is under way.
 
-        Keys of which that does not hold any more wait for the second stage again, in `typed`.
+        Keys that have got a bound meanwhile wait for the second stage again, in `typed`.
         """
         while self._unbounded.keys and not self._is_timing:
             batch = next(self._unbounded.take(self.cost_watch.most))
@@ -106,7 +106,7 @@ class LastStages:
         return None
 
     def go_on(self, batch: InspectedBatch) -> None:
-        """Hand on keys of one type after the second stage, but those whose length is to be asked yet."""
+        """Pass on keys of one type after the second stage, except keys whose length is still to be asked."""
         late = self.late_lengths.choose(batch, self._tables.big)
         if not late:
             self._after_lengths(batch)
@@ -118,13 +118,13 @@ class LastStages:
             self._after_lengths(rows_at(batch, [index for index in range(len(batch.keys)) if index not in chosen]))
 
     def go_on_after_third(self, batch: InspectedBatch) -> None:
-        """Hand on keys of one type; without a length where it can't be asked any more."""
+        """Pass on keys of one type; without a length if it can't be asked any more."""
         if batch.lengths is None:
             self.late_lengths.leave_out(batch, self._tables.big)
         self._after_lengths(batch)
 
     def _after_lengths(self, batch: InspectedBatch) -> None:
-        """Hand on keys of one type, unless their memory is to be asked with an eye on the clock."""
+        """Pass on keys of one type, unless their memory is to be asked in a timed query."""
         if batch.lengths is not None and type_of(batch.key_type).removed_when_empty and 0 in batch.lengths:
             existing = [index for index, length in enumerate(batch.lengths) if length]
             self._gone([key for key, length in zip(batch.keys, batch.lengths, strict=True) if not length])
@@ -161,12 +161,12 @@ class LastStages:
                 self._tables.add(replace(rest, note=TOO_COSTLY_NOTE), self.asked_at_s(rest))
 
     def asked_at_s(self, batch: InspectedBatch) -> float:
-        """Return when these keys were asked: now, where nothing was asked that takes a moment."""
+        """Return when these keys were asked: now, if no fact that depends on the time was."""
         return self._clock() if batch.asked_at_s is None else batch.asked_at_s
 
 
 def memory_note(cost: MemoryCost) -> str:
-    """Return why keys have no memory whose MEMORY USAGE was not asked for; empty where it was, or was not wanted."""
+    """Return why MEMORY USAGE was not sent about keys; empty if it was, or was not wanted."""
     if cost.policy is MemoryUsagePolicy.FREE or cost.why == LEFT_OUT:
         return ""
     return TOO_COSTLY_NOTE if cost.policy is MemoryUsagePolicy.WATCHED else f"memory skipped, because {cost.why}"

@@ -27,7 +27,7 @@ LATE_SHARE: Final = 1 / 16
 """Most keys of a type that are asked late for their length, as a share of the unsampled keys."""
 
 LATE_KEYS: Final = 1_000
-"""So many keys of each type are asked in any case, or four times as many as a list has."""
+"""Keys of each type that are asked in any case, or four times the length of a list."""
 
 
 class LongestKeys(Protocol):
@@ -71,16 +71,16 @@ class LateLengths:
         return floor * self._plan.least_element_bytes(key_type) if floor > SHORT_LENGTH else 0
 
     def left(self, key_type: bytes | None, big: LongestKeys) -> int:
-        """Return how many keys of this type may still be asked now."""
+        """Return how many keys of this type may still be asked late now."""
         most = max(LATE_KEYS, 4 * big.top) + self._seen * LATE_SHARE
         return max(0, ceil(most - self._asked[key_type]))
 
     def asked(self, key_type: bytes | None) -> int:
-        """Return of how many keys of this type the length was asked late."""
+        """Return how many keys of this type were asked late."""
         return self._asked[key_type]
 
     def count(self, key_type: bytes | None, *, seen: int, asked: int) -> None:
-        """Count keys that are not sampled, and how many of them are asked late."""
+        """Count unsampled keys, and how many of them are asked late."""
         self._seen += seen
         self._asked[key_type] += asked
 
@@ -109,6 +109,6 @@ class LateLengths:
         return UNKNOWN_LENGTH if memory_bytes is None or not least else max(SHORT_LENGTH, memory_bytes // least)
 
     def leave_out(self, batch: InspectedBatch, big: LongestKeys) -> None:
-        """Tell `big` of keys whose length was asked in vain."""
+        """Tell `big` of keys that did not reply with their length."""
         memory = batch.memory_bytes
         big.leave_out(batch.key_type, self.most_length(batch.key_type, None if memory is None else max(memory)))

@@ -83,9 +83,9 @@ class ListedKeys:
         self._skip = first_sampled
         """How many keys are passed over before the next one that is sampled; None until the first page."""
         self._others: list[bytes] = []
-        """Keys of which not everything is asked."""
+        """Unsampled keys, which are not asked for all facts."""
         self._sampled: list[bytes] = []
-        """Keys of which everything is asked."""
+        """Sampled keys, which are asked for all facts."""
 
     @property
     def keys(self) -> int:
@@ -128,7 +128,7 @@ class ListedKeys:
             yield InspectedBatch(None, taken, is_sampled=False)
 
     def take_all(self) -> list[bytes]:
-        """Take all keys, in no order of their coming."""
+        """Take all keys, in any order."""
         keys = [*self._others, *self._sampled]
         self._others, self._sampled = [], []
         return keys
@@ -193,7 +193,7 @@ class InspectionPipeline:
         self._answered = AnsweredQueries()
         """Queries whose answers are to be read."""
         self._encoded = WaitingKeys()
-        """Keys that wait for the second stage, and are asked for their encoding then."""
+        """Keys that wait for the second stage and its query for their encoding."""
         self._every_nth = EveryNth()
         self._clocked: Lane | None = None
         """The lane whose server's clock was compared with that of rtui."""
@@ -251,7 +251,7 @@ class InspectionPipeline:
         self.own_read_keys = 0
 
     def take_waiting(self) -> list[bytes]:
-        """Forget all keys that wait, and return them: another node is asked all about them."""
+        """Forget all keys that wait, and return them: another node starts anew with them."""
         self.settle()
         keys = self.listed.take_all()
         waiting = [one.take(one.keys) for one in (self._typed, self._encoded)]
@@ -270,7 +270,7 @@ class InspectionPipeline:
         self._list(sampled, is_sampled=True)
 
     def _list(self, keys: list[bytes], *, is_sampled: bool) -> None:
-        """Let keys wait for the first stage, or go on where it asks nothing about them."""
+        """Let keys wait for the first stage, or pass them on if it has no commands."""
         if self.plan.first_commands(is_sampled):
             self.listed.add(keys, is_sampled=is_sampled)
         elif keys:
@@ -291,7 +291,7 @@ class InspectionPipeline:
         )
 
     def _next_queries(self, most: int) -> Iterator[Query]:
-        """Take up to `most` keys of each stage and yield the queries about them, or let them go on unasked.
+        """Take up to `most` keys of each stage and yield the queries about them, or pass them on unasked.
 
         While keys wait for the first stage, the second takes only half as many: they have waited together.
         """
@@ -391,7 +391,7 @@ class InspectionPipeline:
                 self.last_stages.go_on_after_third(batch)
 
     def lost(self, queries: Sequence[Query]) -> None:
-        """Put keys back about which nothing has come back."""
+        """Put back the keys of queries whose replies were lost."""
         for query in queries:
             match query.stage:
                 case Stage.FIRST:
@@ -403,7 +403,7 @@ class InspectionPipeline:
                     self.last_stages.put_back(query)
 
     def go_on(self, batch: InspectedBatch) -> None:
-        """Let keys of one type wait for the second stage after the first, or hand them on if it asks nothing."""
+        """Let keys of one type wait for the second stage after the first, or pass them on if it has no commands."""
         if batch.idle_s is not None and self.plan.resets_idle_times:
             asked_at_s = self.last_stages.asked_at_s(batch)
             idle_s, count = self.own_reads.correct_idle_times(batch.keys, batch.idle_s, asked_at_s)

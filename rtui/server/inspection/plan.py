@@ -27,13 +27,13 @@ TOUCHING: Final = "asking for lengths would count as an access here; they were a
 """Why most keys have no length where the server does not know NO-TOUCH."""
 
 UNTYPED: Final = "the type is not known, and each has a command of its own for its length"
-"""Why there are no lengths where types are denied."""
+"""Why lengths are missing if TYPE is denied."""
 
 LEFT_OUT: Final = "the options of the analysis leave it out"
-"""Why a fact is not asked that could be."""
+"""Why a fact that could be read is left out."""
 
 ONE_IN_EIGHT: Final = f"one key in {SAMPLE_EVERY} was asked, so figures for all keys are estimates"
-"""Of which keys a fact is known that is asked of a sample."""
+"""Which keys have a fact that is read of a sample."""
 
 LENGTHS_OF_SOME: Final = (
     f"one key in {SAMPLE_EVERY} was asked, and those that could be among the longest by their memory, so figures for "
@@ -70,7 +70,7 @@ class InspectionPlan:
     ) -> None:
         self.capabilities = capabilities
         self.columns = columns
-        """Of which keys each fact is asked where it may be; to be changed before the first key is asked only."""
+        """Which keys each fact is read of, if allowed; to be changed only before the first key is queried."""
         self.server = server
         """The server whose keys are inspected."""
         self.no_touch = no_touch
@@ -133,7 +133,7 @@ class InspectionPlan:
 
     @property
     def asks_lengths(self) -> bool:
-        """Whether the length of every key may be asked, since nothing counts as an access."""
+        """Whether the length of every key may be read, since reading it does not count as a use."""
         return self.no_touch is NoTouch.ON
 
     @property
@@ -166,7 +166,7 @@ class InspectionPlan:
 
     @property
     def recency(self) -> KeyCommand | None:
-        """The command for idle time or frequency, whichever the server keeps; None where neither may be asked."""
+        """The command for idle time or frequency, whichever the server keeps; None if neither is allowed."""
         is_lfu = self.server.is_lfu
         if is_lfu is None:
             is_lfu = not self._may(guard.object_idletime)
@@ -181,7 +181,7 @@ class InspectionPlan:
         return found
 
     def memory(self, key_type: bytes | None) -> MemoryCost:
-        """Return how MEMORY USAGE may be asked for keys of a type."""
+        """Return how MEMORY USAGE may be sent about keys of a type."""
         if self.columns.memory is Asked.NONE:
             return MemoryCost(MemoryUsagePolicy.NEVER, LEFT_OUT)
         if not self._may(guard.memory_usage):
@@ -207,7 +207,7 @@ class InspectionPlan:
         return self._length(key_type) if is_bounded and self.samples_lengths(key_type) else None
 
     def samples_lengths(self, key_type: bytes | None) -> bool:
-        """Whether the length of keys of this type is asked of sampled keys, and not of all others."""
+        """Whether only sampled keys of this type are asked for their length."""
         return self.columns.length is Asked.SAMPLED and self._length(key_type) is not None
 
     def least_element_bytes(self, key_type: bytes | None) -> int:
@@ -229,11 +229,11 @@ class InspectionPlan:
 
     @property
     def asks_encodings(self) -> bool:
-        """Whether encodings may be asked."""
+        """Whether OBJECT ENCODING may be sent."""
         return self.columns.encoding is not Asked.NONE and self._may(guard.object_encoding)
 
     def column_reports(self) -> dict[str, ColumnReport]:
-        """Return for each fact whether it is asked, as far as rights, server and options decide it."""
+        """Return for each fact whether it is read, as far as rights, server and options decide it."""
         columns = self.columns
         some = ColumnReport(ColumnState.SOME, ONE_IN_EIGHT)
         some_lengths = ColumnReport(ColumnState.SOME, LENGTHS_OF_SOME)
@@ -250,7 +250,7 @@ class InspectionPlan:
         }
 
     def _lengths(self) -> ColumnReport:
-        """Return whether lengths are asked; they count as denied where the command of one type is."""
+        """Return whether lengths are read; they count as denied if the command of one type is."""
         found = {key_type: self._column(command) for key_type, command in length_commands().items()}
         denied = {key_type: column.reason for key_type, column in found.items() if column.state is ColumnState.DENIED}
         if not self.asks_lengths and len(denied) < len(found):
@@ -259,7 +259,7 @@ class InspectionPlan:
         return ColumnReport(ColumnState.DENIED if denied else ColumnState.COMPLETE, reasons)
 
     def _unless_untyped(self, column: ColumnReport, why: str) -> ColumnReport:
-        """Return that a fact which depends on the type is not asked where types are not known."""
+        """Return a column as left out if it depends on the type, and types are unknown."""
         is_lost = column.state is ColumnState.COMPLETE and not self._may(guard.key_type)
         return ColumnReport(ColumnState.NOT_ASKED, why) if is_lost else column
 

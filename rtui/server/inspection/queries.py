@@ -132,7 +132,7 @@ class Answers:
     """The replies to the same questions about many keys."""
 
     parts: list[AnsweredKeys] = field(default_factory=list)
-    """Together all keys that exist; in each part a question is answered for all keys or for none."""
+    """All existing keys; within a part a command was answered for all keys or for none."""
     gone: list[bytes] = field(default_factory=list)
     """Keys that do not exist any more, or whose name now belongs to a key of another type."""
     errors: dict[int, ServerError] = field(default_factory=dict)
@@ -251,7 +251,7 @@ class JoinedKeys:
         self.keys: list[bytes] = []
         self.columns: list[list[Any] | None] = [[] if is_known else None for is_known in signature[1]]
         self.replies: list[Reply] = []
-        """To the questions about them, key by key; none as long as they wait."""
+        """The replies about the keys, key by key; empty while they wait."""
 
     def add(self, batch: InspectedBatch) -> None:
         """Append a batch of this signature."""
@@ -329,7 +329,7 @@ class AnsweredQueries:
 
     def __init__(self) -> None:
         self.keys = 0
-        """About how many keys there are replies."""
+        """About how many keys have replies here."""
         self._joined: dict[tuple[Stage, tuple[KeyCommand, ...], _Signature], JoinedKeys] = {}
 
     def add(self, query: Query, replies: Sequence[Reply], now_s: float) -> bool:
@@ -350,7 +350,7 @@ class AnsweredQueries:
         return len(joined.keys) >= most or self.keys >= MOST_ANSWERED
 
     def take(self, *, is_all: bool) -> Iterator[tuple[Query, list[Reply]]]:
-        """Take out those whose time it is to be read, or all; yield them joined, with the replies."""
+        """Remove the groups that are due, or all; yield them joined, with their replies."""
         is_all = is_all or self.keys >= MOST_ANSWERED
         for alike, joined in [*self._joined.items()]:
             stage, key_commands, _ = alike

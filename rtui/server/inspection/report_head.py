@@ -85,13 +85,13 @@ ON_DISK_NOTE: Final = "MEMORY USAGE of this server tells what a key takes on dis
 PROMOTED_NOTE: Final = (
     "A replica was asked at first: idle times and frequencies may be its own, without what clients read on the primary."
 )
-"""The note on figures of which a replica told some, before it was promoted or left for its primary."""
+"""The note on figures that a replica reported, before it was promoted or left for its primary."""
 
 
 def keys_refused(stats: Stats, unread: int) -> tuple[SafeText, ...]:
-    """Return the note on keys of which a finished pass over all keys does not know the type; none without such keys.
+    """Return the note on keys of unknown type after a finished pass over all keys; empty without such keys.
 
-    `unread` keys were not asked, since their names are too long.
+    `unread` keys were not queried, since their names are too long.
     """
     known = [count for _, count in stats.types if isinstance(count, int)]
     if not isinstance(stats.keys, int) or len(known) < len(stats.types) or not 0 < sum(known) < stats.keys - unread:
@@ -191,7 +191,7 @@ def cost_report(cost: Cost) -> CostReport:
 
 
 def joined_columns(plans: Sequence[InspectionPlan]) -> dict[str, ColumnReport]:
-    """Return of which keys each fact is asked at the nodes of these plans; where they differ, of some."""
+    """Return which keys each fact was read of at the nodes of these plans; if they differ, of some."""
     if len(plans) == 1:
         return plans[0].column_reports()
     found = [plan.column_reports() for plan in plans]
@@ -211,7 +211,7 @@ def _joined_column(columns: Sequence[ColumnReport]) -> ColumnReport:
 
 
 async def key_sizes(connection: CommandRunner, capabilities: Capabilities, db: int) -> tuple[KeySizes, ...]:
-    """Ask for the histograms of one database; none where the server keeps none or denies INFO.
+    """Ask for the histograms of one database; empty if the server keeps none or denies INFO.
 
     Strings are counted by bytes, the other types by elements. Raises ConnectionLost.
     """
@@ -220,7 +220,7 @@ async def key_sizes(connection: CommandRunner, capabilities: Capabilities, db: i
 
 
 def joined_key_sizes(of_nodes: Sequence[tuple[KeySizes, ...]]) -> tuple[KeySizes, ...]:
-    """Return the histograms of all nodes as one of each name; none where a node keeps none."""
+    """Return the histograms of all nodes, joined by name; empty if a node keeps none."""
     if len(of_nodes) == 1:
         return of_nodes[0]
     counted: dict[str, Counter[int]] = {}

@@ -29,7 +29,7 @@ FIRST_ROWS: Final = 200
 """Rows of the first table; each has twice the rows of the one before until they are TABLE_ROWS."""
 
 TABLE_S: Final = 0.25
-"""After so long a table has as many rows as there are."""
+"""Seconds after which a table is made of the rows at hand."""
 
 ROW: Final = np.dtype(
     [
@@ -59,7 +59,7 @@ class TableFindings(Protocol):
 
     @property
     def big(self) -> TopKeys:
-        """Says how long a key must be to be listed, and is told of keys whose length is not asked."""
+        """Gives the length from which a key is listed, and is told of keys whose length is not asked."""
 
     def add_rows(self, table: Callable[[], pl.DataFrame], rows: int, asked_at_s: float) -> None:
         """Add rows that were asked at about this moment, in seconds since the epoch by the server's clock.
@@ -71,7 +71,7 @@ class TableFindings(Protocol):
         """Add keys of which only the name is known."""
 
     def add_vanished(self, count: int) -> None:
-        """Count keys that were gone when they were asked."""
+        """Count keys that no longer existed when they were queried."""
 
     def add_note(self, key_type: bytes | None, note: str) -> None:
         """Learn why the memory of keys of a type is not known."""
@@ -126,7 +126,7 @@ class Tables:
         self.rows = 0
         """Keys that wait for a table."""
         self._batches: list[tuple[InspectedBatch, float]] = []
-        """With the moments at which they were asked, by the clock of rtui."""
+        """Batches with the time they were asked, by the clock of rtui."""
         self._since = 0.0
         self._most = FIRST_ROWS
         self.use(findings)
@@ -142,7 +142,7 @@ class Tables:
         )
 
     def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
-        """Add keys about which all is known, asked at this moment by the clock of rtui."""
+        """Add keys with complete facts, asked at this moment by the clock of rtui."""
         if batch.note:
             self.add_note(batch.key_type, batch.note)
         if batch.lengths is not None:
@@ -179,7 +179,7 @@ class Tables:
 
 
 def table_of(batches: Sequence[tuple[InspectedBatch, float]], node: str, database: int) -> pl.DataFrame:
-    """Return the keys of batches as a table, each batch with the moment by the server's clock at which it was asked."""
+    """Return the keys of batches as a table, each batch with the time it was asked, by the server's clock."""
     keys = [*chain.from_iterable([batch.keys for batch, _ in batches])]
     sizes, size = [len(batch.keys) for batch, _ in batches], len(keys)
     name, raw = names_of(keys)
@@ -228,7 +228,7 @@ class EngineRows:
         self._names, self._types, self._encodings = names, types, encodings
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         return len(self.array)
 
     @property
@@ -257,7 +257,7 @@ class EngineRows:
         return found
 
     def table(self, ahead_ms: int, node: str, database: int) -> pl.DataFrame:
-        """Return the table; the server's clock is so far ahead of that of rtui."""
+        """Return the table; the server's clock is `ahead_ms` ahead of that of rtui."""
         array, size = self.array, len(self)
         ends = [0, *np.cumsum(array["length"], dtype=np.int64).tolist()]
         name, raw = names_of([self._names[start:end] for start, end in pairwise(ends)])
@@ -294,7 +294,7 @@ class EngineRows:
 
 
 def expiries(left_ms: Numbers, asked_ms: Numbers) -> Numbers:
-    """Return when keys expire that had so long left when they were asked; NEVER where it is negative."""
+    """Return the expiry times of keys with these remaining times to live; NEVER for negative ones."""
     return np.where(left_ms < 0, NEVER, np.minimum(left_ms, LATEST_MS - asked_ms) + asked_ms)
 
 
