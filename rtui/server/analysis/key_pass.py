@@ -114,7 +114,7 @@ class AnalysisPass:
         self._is_sample = False
         """Whether the keys are a random sample."""
         self.rows: KeptRows | None = None
-        """The rows of all keys so far where they are kept; another object once the pass begins anew."""
+        """The rows of all keys so far, if they are kept; another object once the pass begins anew."""
         self.began_at_s = 0.0
         """When the count began, in seconds since the epoch."""
         self.findings = self._new_findings()
@@ -207,7 +207,7 @@ class AnalysisPass:
         return ClusterSamplePass(parts, size or 0, self.control, is_filtered=not self.only.is_open)
 
     def _choose_columns(self, columns: Columns) -> None:
-        """Ask these facts of these keys; before the first key is asked."""
+        """Choose the columns; before the first key is queried."""
         self.nodes.choose(columns)
         self.scope = structs.replace(self.scope, columns=columns)
         self._begin_findings()
@@ -220,7 +220,7 @@ class AnalysisPass:
             self._most_bytes = max(sum(bound for bound in found if bound is not None), self._most_bytes or 0)
 
     def _begin_findings(self) -> None:
-        """Have all nodes count in one place, from nothing."""
+        """Make all nodes count in one new place."""
         self.findings = self._new_findings()
         self.nodes.use(self.findings)
 
@@ -262,7 +262,7 @@ class AnalysisPass:
                 added_at_s = time.monotonic()
 
     def settle(self) -> None:
-        """Have everything counted that is known."""
+        """Count all keys with complete facts now."""
         for pipeline in self.nodes.pipelines:
             pipeline.settle()
 
@@ -327,7 +327,7 @@ async def _in_time(asking: Coroutine[object, object, None]) -> None:
 
 
 async def in_slices(work: Steps[T]) -> T:
-    """Do work on the event loop, slice by slice, and beside it where that needs no Python."""
+    """Run work on the event loop, slice by slice, and in a thread where it needs no Python."""
     with contextlib.closing(work):
         while True:
             try:

@@ -50,7 +50,7 @@ MOST_PAGES: Final = 20
 MOST_PAGES_OF_ALL: Final = 10_000
 
 GROUP_KEYS: Final = 16
-"""Keys whose facts are asked in one write, and whose values are read at the same time."""
+"""Keys whose facts are read in one write, and whose values are read at the same time."""
 
 AT_ONCE: Final = 2
 """Such groups at the same time."""
@@ -235,7 +235,7 @@ class ReferenceCheck:
             await self._rest(await self._follow(one, keys))
 
     async def _rest(self, cost_us: float) -> None:
-        """Wait until the pace lets the server be asked again."""
+        """Wait until the pace allows the next query."""
         now = time.monotonic()
         duty = self.control.pace.limits.duty
         self._free_at = max(now, self._free_at) + cost_us / 1e6 * (1 / duty - 1)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # it is imported with Polars
     from rtui.table.kept_rows import PassRows
 
 ESTIMATE_KEYS: Final = 20_000
-"""Keys of an estimate unless another number is asked for: shares within 0.7 percentage points."""
+"""Keys of an estimate by default: shares within 0.7 percentage points."""
 
 FIRST_REPORT_S: Final = 0.3
 """When the first figures of a pass are added up."""
@@ -95,7 +95,7 @@ class AnalysisRun:
         self._only = ScanFilter(options.match, options.key_type)
         self._made: AnalysisPass | None = None
         self.hot = HotKeyReporter(connection, Capabilities())
-        """The hot keys of the report, and when they were asked for."""
+        """The hot keys of the report, and when they were read."""
         self._failure: SafeText | None = None
         self._notes: list[SafeText] = []
         """Notes on the figures, besides the notes of the pass."""
@@ -144,13 +144,13 @@ class AnalysisRun:
         return PassRows(rows, self._pass.scope)
 
     def forget_rows(self) -> None:
-        """Keep no rows any more, and remove their files."""
+        """Drop the rows, and remove their files."""
         if self._made is not None and self._made.rows is not None:
             self._made.rows.close()
 
     @for_purpose(Purpose.INSPECTION)
     async def run(self, *, reports_meanwhile: bool = True) -> None:
-        """Do all of it; failures are in `progress` and the report, only cancellation is raised.
+        """Run it to its end; failures are in `progress` and the report, only cancellation is raised.
 
         Without `reports_meanwhile` there is one report, at the end.
         """
@@ -207,7 +207,7 @@ class AnalysisRun:
         self.hot = HotKeyReporter(self._connection, self._made.nodes.all[0].capabilities)
 
     async def _begin(self) -> Sequence[NodeInspection]:
-        """Return the nodes that answer; raises an RtuiError where none does."""
+        """Return the reachable nodes; raises an RtuiError if there is none."""
         await self._connection.online()
         return await self._pass.begin()
 
@@ -237,7 +237,7 @@ class AnalysisRun:
         await self._publish(is_final=True)
 
     async def _report_now_and_then(self) -> None:
-        """Publish a report again and again while the run goes on."""
+        """Publish a report from time to time while the run goes on."""
         loop = asyncio.get_running_loop()
         pause_s, seen = FIRST_REPORT_S, -1
         while True:

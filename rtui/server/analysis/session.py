@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # it is imported with Polars
     from rtui.table.kept_rows import PassRows
 
 ASK_FROM_S: Final = 10.0
-"""An analysis that has run for so long is not ended by a key without a question."""
+"""Seconds of an analysis after which a keypress does not end it without a question."""
 
 LEFT: Final = "rtui was left meanwhile"
 """Why a report is partial that was kept when rtui ended."""
@@ -54,17 +54,17 @@ class AnalysisStatus:
     """Columns of the next analysis; None to choose them by the number of keys."""
     link: State = field(default_factory=Online)
     is_live: bool = True
-    """Whether a server can be asked; False for a report from a file."""
+    """Whether there is a server to query; False for a report from a file."""
     is_estimate: bool = False
     """Whether the analysis that runs, or ran last, inspects a sample only."""
     is_again: bool = False
     """Whether the running analysis is a repetition, so that the earlier figures stay and nothing is lost with it."""
     hot_since_s: float = 0.0
-    """Seconds since the server was asked for its hot keys; 0 where that is not known, as in a report from a file."""
+    """Seconds since the hot keys were read; 0 if unknown, as in a report from a file."""
     age_s: float | None = None
-    """Seconds since the figures were complete, or as complete as they will be; None while they still come."""
+    """Seconds since the figures were complete, or final; None while they still come."""
     outdated: Outdated | None = None
-    """Why the figures do not hold any more; None while they may."""
+    """Why the figures are outdated; None while they may hold."""
     notes: tuple[SafeText, ...] = ()
     """Sentences that a reader of the numbers has to know."""
     is_kept: bool = False
@@ -98,13 +98,13 @@ class Analysed:
 
     report: Report
     age_s: float | None = None
-    """Seconds since they were complete; None while they still come."""
+    """Seconds since the figures were complete; None while they still come."""
     outdated: Outdated | None = None
-    """Why they do not hold any more; None while they may."""
+    """Why the figures are outdated; None while they may hold."""
 
 
 def _analysed(report: Report, status: AnalysisStatus) -> Analysed | None:
-    """Return the figures of a report, None where it is of no keys."""
+    """Return the figures of a report, None if it has no keys."""
     return Analysed(report, status.age_s, status.outdated) if report.head.coverage.keys else None
 
 
@@ -136,14 +136,14 @@ class AnalysisSession:
         self._suspended = suspended
         self._clock = clock
         self._stamp: ServerStamp | None = None
-        """When the figures were asked, and of which run of the server: when it began, once complete when it ended."""
+        """When the figures were read, and in which run of the server: at the beginning, once complete at the end."""
         self._analysis: AnalysisRun | None = None
         self._rows_of: AnalysisRun | None = None
         """The analysis whose rows are kept: that of the report."""
         self._rows_stamp: tuple[ServerStamp, frozenset[str]] | None = None
-        """When it ended, at which run of the server, and the primaries then; None as long as it goes on."""
+        """When it ended, in which run of the server, and the primaries then; None while it runs."""
         self._standing: Report | None = None
-        """The report that stays until the same has been asked again; None where figures show as they come."""
+        """The report shown until a repeated analysis ends; None if figures are shown as they come."""
         self._task: asyncio.Task[None] | None = None
         self._revision = 0
         self._is_estimate = False
@@ -159,7 +159,7 @@ class AnalysisSession:
 
     @property
     def report(self) -> Report | None:
-        """The latest figures of the analysis that began last; of one that is asked again, those before it ended."""
+        """The latest figures of the last analysis; while it is repeated, those of the time before."""
         if self._standing is not None:
             return self._standing
         return None if self._analysis is None else self._analysis.report
@@ -243,7 +243,7 @@ class AnalysisSession:
 
     @property
     def _primaries(self) -> frozenset[str]:
-        """The ids of the primaries of the cluster; none for one server."""
+        """The ids of the primaries of the cluster; empty for one server."""
         topology = None if self._deployment is None else self._deployment.topology
         return frozenset() if topology is None else frozenset(shard.primary.id for shard in topology.shards)
 

@@ -41,7 +41,7 @@ def use_one_heap() -> None:
 
 
 def import_counting() -> None:
-    """Import it; raises RtuiError where it can't be imported, or would crash on this processor."""
+    """Import the counting modules; raises RtuiError if they are missing, or would crash on this processor."""
     sys.setswitchinterval(SWITCH_S)
     os.environ.setdefault("POLARS_MAX_THREADS", str(MOST_THREADS))
     warnings.filterwarnings("error", "Missing required CPU features", RuntimeWarning)

@@ -54,13 +54,14 @@ if TYPE_CHECKING:  # it is imported with Polars
     from rtui.table.aggregates import Collected
 
 TELL_EVERY_S: Final = 0.25
-"""How often a worker tells how far it is."""
+"""Seconds between progress messages of a worker."""
 
 STOP_S: Final = 60.0
 """How long a worker may take to end and to hand over its sums once the pass is stopped."""
 
 STARTS_WITH: Final = ("PATH", "HOME", "LANG", "LC_", "PYTHON", "LD_", "DYLD_", "TMPDIR")
-"""The variables that an interpreter starts with, or how their names begin: all others it is told through the pipe."""
+"""Names, or beginnings of names, of the environment variables that an interpreter starts with; others come through the
+pipe."""
 
 PROGRAM: Final = (
     "import sys; sys.path[:] = sys.argv[2:]; from rtui.server.analysis.workers import serve; serve(int(sys.argv[1]))"
@@ -369,7 +370,7 @@ class Worker:
             await asyncio.gather(*giving.values(), return_exceptions=True)
 
     async def end(self) -> None:
-        """Wait for the end of the process, which comes at once."""
+        """Wait for the end of the process, which is imminent."""
         process = self._process
         if process is None:
             return
@@ -416,7 +417,7 @@ def divided(sizes: Mapping[str, int | None], most: int) -> list[list[str]]:
 
 
 def parts_of(nodes: Sequence[NodeInspection], deployment: Deployment, began_at_s: float, most: int) -> list[Part]:
-    """Return parts of a cluster, each with a node that answers; slots that nobody serves are in the first."""
+    """Return parts of a cluster, each with a reachable node; slots that no node serves are in the first."""
     sizes = {node.node.id: node.size for node in nodes if node.failure is None}
     lists = divided(sizes, most)
     lists[-1] += [node.node.id for node in nodes if node.failure is not None]
@@ -487,7 +488,7 @@ def _lost(worker: Worker, nodes: InspectedNodes, why: SafeText) -> ScanPart:
 
 
 async def _doubt_taken_in(scan: PartedScan, deployment: Deployment) -> None:
-    """Doubt slots of which a node of another part has keys that it takes in, though nobody hands them over."""
+    """Doubt slots that a node of another part is importing with keys, though no node reports them as migrating."""
     for node_id, slots in scan.taken_in.items():
 
         async def empty(node_id: str = node_id, slots: Sequence[int] = tuple(slots)) -> None:

@@ -35,7 +35,7 @@ from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply, ServerError
 
 MOST_TOUCHED: Final = 100
-"""Lengths that are asked where that counts as a use of the key: as many as an analysis asks of the largest keys."""
+"""Most lengths that are read if that counts as a use of the key: as many as an analysis reads of the largest keys."""
 
 COUNTS_AS_USE: Final = f"asking a length counts as a use of the key here, so no more than {MOST_TOUCHED} are asked"
 TOO_COSTLY: Final = "MEMORY USAGE of others of this type took the server too long"
@@ -92,7 +92,7 @@ class Question:
 
     stage: int
     key_type: bytes | None
-    """Their type, where it matters for the question."""
+    """Their type, if the command depends on it."""
     command: KeyCommand
     candidates: list[Candidate]
     commands: Sequence[Command]
@@ -175,7 +175,7 @@ class WaitingCandidates:
             self.add(question.stage, question.key_type, question.candidates)
 
     def take_all(self) -> list[Candidate]:
-        """Take all keys, whatever they wait for."""
+        """Take all keys, from all stages."""
         found = [one for waiting in self._by_stage for group in waiting.values() for one in group]
         found += self._timed
         for waiting in self._by_stage:
@@ -185,7 +185,7 @@ class WaitingCandidates:
 
 
 def before_length(plan: InspectionPlan) -> tuple[Fact, ...]:
-    """Return the facts that are asked before a length, where asking that counts as a use of the key."""
+    """Return the facts read before a length, if reading that counts as a use of the key."""
     if plan.asks_lengths:
         return ()
     recency = plan.recency
@@ -203,14 +203,14 @@ class KeyRights:
         """`plan` holds the commands that the server and the user allow; `clock` returns seconds since the epoch."""
         self.plan = plan
         self.touched = 0
-        """Lengths that were asked where that counts as a use."""
+        """Lengths read that counted as a use."""
         self.cost_watch = CostWatch()
         """Measured cost of MEMORY USAGE without a bound."""
         self.own_reads = OwnReads() if own_reads is None else own_reads
         self._query, self._needed, self._clock = query, frozenset(query.facts), clock
 
     def why_not(self, fact: Fact, key_type: bytes | None, *, is_column: bool = False) -> str | None:
-        """Return why a fact is not asked of keys of a type, None where it is."""
+        """Return why a fact is not read of keys of a type, None if it is."""
         command = command_of(fact, key_type)
         if command is None:
             return "no command returns the length of this type" if key_type is not None else "the type is not known"
@@ -244,7 +244,7 @@ class KeyRights:
         self.cost_watch.observe(keys, round_trip_s if server_s is None else server_s)
 
     def touch(self, candidate: Candidate) -> bool:
-        """Note that the length of a key is asked though that counts as a use; False where no more of them are."""
+        """Note that a length is read though that counts as a use; False if the limit is reached."""
         if self.touched >= MOST_TOUCHED:
             return False
         self.touched += 1

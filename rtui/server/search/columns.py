@@ -1,4 +1,4 @@
-"""One fact of all keys directly in a namespace, which they are to be sorted by, asked at the pace of a scan."""
+"""One fact of all keys directly in a namespace, to sort them by, read at the pace of a scan."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NEVER: Final = 1e300
 """The weight of a key that never expires: after all that do, before keys with an unknown time to live."""
 
 POLL_S: Final = 0.05
-"""How often the answers so far are taken."""
+"""Seconds between looks at the replies so far."""
 
 
 def weight(fact: Fact, value: Any, asked_at_s: float = 0.0) -> float:
@@ -60,14 +60,14 @@ class KeyWeights(ABC):
     """Finds the fact of all keys directly in a namespace that they are to be sorted by; `run` it once."""
 
     failure: SafeText | None = None
-    """Why not all could be asked."""
+    """Why some keys could not be read."""
 
     def __init__(self, node: Namespace, sort: Sort) -> None:
         self.node = node
         self.of = node.key_total
-        """Keys that are asked about, or looked for."""
+        """Keys to read or to find."""
         self.weights: dict[bytes, float] = {}
-        """By the last segment of the name, as far as they are known; infinite where nobody says."""
+        """Sort weights by the last segment of the name, as far as known; infinite for an unknown fact."""
         self._fact = FACTS[sort]
 
     @abstractmethod
@@ -109,7 +109,7 @@ class KeyColumn(KeyWeights):
                 self.failure = None if self._run.failure is None else self._run.failure.happened
 
     def _take(self) -> None:
-        """Keep the answers so far, and nothing else of them."""
+        """Keep the weights of the replies so far, and drop the records."""
         skipped = len(self.node.path())
         for record in self._run.matches.drain():
             value = getattr(record, self._fact.field)

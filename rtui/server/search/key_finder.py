@@ -77,7 +77,7 @@ class KeyFinder:
         self.named = 0
         """Names that pass the query's terms about names."""
         self.vanished = 0
-        """Keys that were gone when they were asked about."""
+        """Keys that no longer existed when they were queried."""
         self.undecided: Counter[Fact] = Counter()
         """Keys that may match, by the fact that is not known."""
         self.reasons: dict[Fact, SafeText] = {}
@@ -104,11 +104,11 @@ class KeyFinder:
 
     @property
     def waiting(self) -> int:
-        """The same, and more than 0 as long as more may come."""
+        """Waiting keys; more than 0 as long as more may come."""
         return self._waiting.keys + self.is_fed
 
     def settle(self) -> None:
-        """Do nothing: answers are read as they come."""
+        """Do nothing: replies are read as they come."""
 
     async def use_lane(self, lane: Lane) -> None:
         """Query on this lane from now on, with the commands that its server allows; raises ConnectionLost."""
@@ -123,7 +123,7 @@ class KeyFinder:
         self.add_page(self.beside)
 
     def take_waiting(self) -> list[bytes]:
-        """Forget all keys that wait, and return them: another node is asked all about them."""
+        """Forget all keys that wait, and return them: another node starts anew with them."""
         found = [one.key for one in self._waiting.take_all()]
         self.seen -= len(found)
         self.named -= len(found)
@@ -140,7 +140,7 @@ class KeyFinder:
         self._go_on([Candidate(key, key_type) for key in passing], 0)
 
     def _go_on(self, candidates: list[Candidate], at: int) -> None:
-        """Let keys wait for the first stage from `at` on that asks something about them; the others are through."""
+        """Let keys wait for the first stage from `at` on that has a command for them; the others are matches."""
         while candidates:
             if at == len(self._deciding):
                 candidates = self._decided(candidates)
@@ -221,7 +221,7 @@ class KeyFinder:
         return questions
 
     def _question(self, at: int, key_type: bytes | None, candidates: list[Candidate]) -> Question | None:
-        """Return the question of a stage about keys of one type; None where it asks nothing of them by now."""
+        """Return the query of a stage about keys of one type; None if no command is left to send."""
         fact = self._stages[at]
         is_column = at >= len(self._deciding)
         if fact is Fact.LENGTH and not self.rights.plan.asks_lengths and not is_column:
@@ -242,7 +242,7 @@ class KeyFinder:
         )
 
     def _touched(self, candidates: list[Candidate], at: int) -> list[Candidate]:
-        """Return the keys whose length is asked though that counts as a use; the others go on."""
+        """Return the keys whose length is read though that counts as a use; the others go on."""
         allowed: list[Candidate] = []
         others: list[Candidate] = []
         for one in candidates:
@@ -253,7 +253,7 @@ class KeyFinder:
         return allowed
 
     def _next_timed(self) -> Question | None:
-        """Take keys of one type whose MEMORY USAGE nothing bounds, unless such a question is under way."""
+        """Take keys of one type without a bound on MEMORY USAGE, unless such a query is under way."""
         first = self._waiting.next_timed
         if first is None:
             return None
@@ -322,7 +322,7 @@ class KeyFinder:
         return [one for one in candidates if self.rights.may_fit(one)] if is_next else candidates
 
     def _leave_to_others(self, question: Question, replies: Sequence[Reply]) -> tuple[list[Candidate], Sequence[Reply]]:
-        """Have other nodes asked all about the keys that are not here; return the others with their replies."""
+        """Leave keys that are not here to other nodes; return the others with their replies."""
         if self.on_absent is None:
             return question.candidates, replies
         absent, candidates, kept = question.divided(replies)
@@ -344,6 +344,6 @@ class KeyFinder:
             self.matches.add_count(-1)
 
     def _lost(self, questions: Sequence[Question]) -> None:
-        """Have keys asked again about which nothing has come back."""
+        """Query the keys again whose replies were lost."""
         for question in questions:
             self._waiting.put_back(question)

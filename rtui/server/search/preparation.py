@@ -35,7 +35,7 @@ from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.supervised_tasks import for_each
 
 SAMPLE_KEYS: Final = 5_000
-"""Names that tell how many of a large keyspace a query lets through."""
+"""Names in the sample that estimates the share of a large keyspace that passes a query."""
 
 AROUND: Final = 100
 """Commands that a search sends at most besides its SCANs and its queries about keys."""
@@ -45,7 +45,7 @@ SCANS: Final = (Feature.SCAN, Feature.SCAN_TYPE)
 
 
 async def _size_of(connection: Connection) -> int | None:
-    """Return how many keys a server counts; None where it does not say or can't be reached."""
+    """Return the server's number of keys; None if it is refused or can't be reached."""
     try:
         (reply,) = await connection.run(guard.dbsize())
     except ConnectionLost:
@@ -54,7 +54,7 @@ async def _size_of(connection: Connection) -> int | None:
 
 
 def shards_of(deployment: Deployment) -> list[ShardPlace]:
-    """Return the shards of a cluster by their first slots; none for a server alone."""
+    """Return the shards of a cluster by their first slots; empty for a single server."""
     shards = () if deployment.topology is None else deployment.topology.shards
     return [ShardPlace((one.primary.label, *(node.label for node in one.replicas)), one.slots) for one in shards]
 
@@ -89,7 +89,7 @@ class FindPreparation:
         self._query, self._options, self._is_listed = query, options, is_listed
         self._separators = Separators(options.separators)
         self._not_placed: PlaceError | None = None
-        """Why there is no such place in the cluster as the query names."""
+        """The error of a place in the query that is not in the cluster."""
         try:
             self.asked = on_slots(query, shards_of(deployment))
         except PlaceError as error:
@@ -102,7 +102,7 @@ class FindPreparation:
 
     @property
     def is_costly(self) -> bool:
-        """Whether the user is asked before it is searched."""
+        """Whether the user is asked before the search begins."""
         if self.bill is not None:
             return True
         if self.plan is None or self.ahead is None or (self.size or 0) < LARGE:
@@ -146,7 +146,7 @@ class FindPreparation:
         self.ahead = self._ahead(plan, matching)
 
     async def asked_nodes(self) -> Sequence[ServerNode]:
-        """Return the nodes that are asked, as they were found once."""
+        """Return the nodes to query, as found at the first call."""
         self._nodes = self._nodes or await self._deployment.scanned(only_primaries=self.only_primaries)
         return self._nodes
 
@@ -158,7 +158,7 @@ class FindPreparation:
 
     @property
     def needs_facts(self) -> bool:
-        """Whether something is asked about keys, not their names alone."""
+        """Whether commands are sent about keys, or names are enough."""
         return bool(self._query.facts or self._options.columns)
 
     def _decide_plan(self) -> None:

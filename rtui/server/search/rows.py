@@ -104,7 +104,7 @@ class RowsSearch(Search):
         return self._kept
 
     def _chunks(self) -> Iterator[Chunk | None]:
-        """Yield the rows, as they come where the analysis is under way; None until there are more."""
+        """Yield the rows, as they come if the analysis is under way; None until there are more."""
         rows, is_over = self._rows, False
         while not is_over:
             is_over = rows.ended_s is not None or bool(rows.why_none)

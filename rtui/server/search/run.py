@@ -49,7 +49,7 @@ FED_AHEAD: Final = 4_000
 """Keys waiting to be asked about from which no further names are searched."""
 
 FED_POLL_S: Final = 0.005
-"""How often it is looked whether there are fewer."""
+"""Seconds between looks whether fewer keys wait."""
 
 LIMIT_REACHED: Final = SafeText("as many matches as were wanted have been found")
 """Why a search was stopped that ends there."""
@@ -92,7 +92,7 @@ class KeySearch(Search):
         """By the node's id, "" for the only server: each counts names looked at and undecided keys."""
         self._scan: Scan | None = None
         self._beside: dict[bytes, bool | None] = {}
-        """Names that globs are written like, and whether they are keys; None where nobody knows."""
+        """Names that are spelt like a glob of the query, and whether they are keys; None if unknown."""
         self._is_named_like_query = False
         """Whether nothing is found, but the only term is written like the name of a key."""
         self._is_prepared = self._is_running = self._is_ended = False
@@ -263,7 +263,7 @@ class KeySearch(Search):
         return KeyFinder(plan, allowed, prepared.names, self.matches, own_reads=connection.own_reads, clock=self._clock)
 
     def _listed(self) -> None:
-        """End it where no more matches are wanted."""
+        """End the search if no more matches are wanted."""
         if self.options.stops_at_limit and self.matches.listed >= self.options.limit and not self.control.is_stopped:
             self.control.stop(LIMIT_REACHED)
 

@@ -41,7 +41,7 @@ class Search(ABC):
     """A search, which sends nothing before it is prepared; `revision` grows with every change."""
 
     as_of_s: float | None = None
-    """When all that it searches was asked, in seconds since the epoch; None where it asks the server now."""
+    """When the searched facts were read, in seconds since the epoch; None for a search on the server."""
 
     def __init__(
         self, query: Query, order: Order | None, columns: Sequence[Fact], limit: int, pace: Pace = Pace.GENTLE
