@@ -43,7 +43,7 @@ CHUNK: Final = 100_000
 
 
 MOST_SHOWN: Final = 4_096
-"""Nodes of a report, beside those for the rest."""
+"""Most nodes of a report, without rest nodes."""
 
 
 class _Piece(NamedTuple):
@@ -95,7 +95,7 @@ class Aggregates:
         self.keys = 0
         """Keys inspected, including those that wait to be folded."""
         self.vanished_keys = 0
-        """Keys that were gone when they were asked."""
+        """Keys that no longer existed when they were queried."""
         self.unread_keys = 0
         """Keys of which only the name is known."""
         self.revision = 0
@@ -149,7 +149,7 @@ class Aggregates:
         self.revision += 1
 
     def add_note(self, key_type: bytes | None, note: str) -> None:
-        """Learn why the memory of keys of a type is not known that come as rows."""
+        """Learn why the memory of keys of a type is unknown; they come as rows."""
         self._notes[key_type] = note
 
     def _wait(self, piece: _Piece) -> None:

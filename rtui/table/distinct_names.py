@@ -20,7 +20,7 @@ RANGE: Final = 1 << 32
 
 
 class DistinctNames:
-    """The smallest hashes of names by node; adding in any order and grouping comes to the same."""
+    """The smallest hashes of names by node; the result does not depend on the order of adding and merging."""
 
     def __init__(self) -> None:
         self._held: NDArray[np.uint64] = np.empty(0, np.uint64)

@@ -31,10 +31,10 @@ class Examples:
         self.rows = _EXAMPLES.to_frame()
         """By node and checksum."""
         self._limits = np.empty(0, np.int64)
-        """By node, the checksum of the last example once there are MOST_EXAMPLES."""
+        """By node, the checksum of the last example, once the node has MOST_EXAMPLES."""
 
     def add(self, nodes: Whole, keys: pl.Series, sums: Whole, nodes_in_all: int) -> None:
-        """Take examples from keys, a column of Binary; `sums` are their checksums."""
+        """Choose examples from keys, a column of Binary; `sums` are their checksums."""
         self._grow(nodes_in_all)
         found = np.flatnonzero(sums <= self._limits[nodes])
         if not len(found):
@@ -72,7 +72,7 @@ class Examples:
         return made
 
     def merge(self, other: Examples) -> None:
-        """Take examples from another table, whose nodes have the same numbers."""
+        """Choose examples from another table, whose nodes have the same numbers."""
         self._grow(len(other._limits))
         self._take(other.rows)
 

@@ -53,7 +53,7 @@ _DEVIATIONS: Final = 1.96
 
 
 class Distinct:
-    """How many different hashes there are."""
+    """The number of different hashes."""
 
     __slots__ = ("_hashes",)
 
@@ -75,7 +75,7 @@ class Distinct:
             self._hashes = self.hashes
 
     def count(self) -> int | Estimate:
-        """Return how many different names there are: exact, or with an interval of 95 %."""
+        """Return the number of different names: exact, or an estimate with its 95 % interval."""
         smallest = self.hashes
         if len(smallest) < MOST_HASHES:
             return len(smallest)
@@ -227,7 +227,7 @@ class FoldedNode:
         return {self.name_hash} if self.distinct is None else self.distinct.hashes
 
     def rename(self, name: Name) -> None:
-        """Let it have another name, of which it is the only node so far."""
+        """Give it another name; it must be the only node with that name."""
         if name != (self.name, self.separator, self.kind):
             self.distinct, self.numbered = Distinct(self.hashes), None
             self.name, self.separator, self.kind = name
@@ -243,7 +243,7 @@ class FoldedNode:
 
 
 def merge_light(root: FoldedNode, patterns: PatternNodes, budget: int, slicer: Slicer) -> Slices[None]:
-    """Merge light nodes, down to at most `budget` nodes beside those for the rest."""
+    """Merge light nodes, down to at most `budget` nodes besides rest nodes."""
     nodes = [root]
     for node in nodes:  # grows while it is walked
         yield from _merge_light(node, root, patterns, slicer)
@@ -307,7 +307,7 @@ def _merge_as(parent: FoldedNode, name: Name, child: FoldedNode) -> None:
 
 
 def _merge(target: FoldedNode, node: FoldedNode) -> None:
-    """Add all that is at and below a node to another one; in a node for the rest nothing is told apart."""
+    """Add the sums at and below a node to another one; a rest node keeps no children."""
     target.has_lost = [one or other for one, other in zip(target.has_lost, node.has_lost, strict=True)]
     if target.distinct is not None:
         target.distinct.add(node.hashes)

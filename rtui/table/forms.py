@@ -1,4 +1,4 @@
-"""The forms of thousands of segments: asked for once for all of a shape, as far as the shape decides."""
+"""The forms of thousands of segments: one look-up for each shape, as far as the shape decides."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ MOST_REMEMBERED: Final = 65_536
 """Shapes and forms that are remembered; beyond that all are forgotten and learnt anew."""
 
 FEWEST_ASKED: Final = 32
-"""Segments of one frame that are asked for, about, before others of it are ignored."""
+"""Segments of one frame, roughly, that are looked up before others of it are ignored."""
 
 IGNORED: Final = -3
-"""In the place of the number of a label: a form that was not asked for."""
+"""The label number of an ignored segment, whose form was not looked up."""
 
 _UNKNOWN: Final = -2
 _UNDECIDED: Final = -1
@@ -37,7 +37,7 @@ class Labels(NamedTuple):
     hashes: Hashes
     """By segment: the hash of its label; 0 for a name without a number."""
     is_sure: Flags
-    """By segment: whether it is an identifier, so the label stands for it however few there are."""
+    """By segment: whether it is an identifier, so that its label applies even if there are few."""
 
 
 class _Asked(NamedTuple):
@@ -50,7 +50,7 @@ class _Asked(NamedTuple):
     """Of their labels, as far as these are known."""
     shapes: Hashes
     known: dict[bytes, Form]
-    """The forms that were asked for already."""
+    """The forms looked up so far."""
 
     def forms(self, some: Places, identifiers: Identifiers) -> Iterator[tuple[bytes, Form]]:
         """Yield some segments with their forms."""
@@ -81,7 +81,7 @@ class Forms:
         self._of_shapes = NodeIndex()
         """By shape, one more than the number of its label, or than _UNDECIDED."""
         self._loose = NodeIndex()
-        """Shapes, with numbers of any length, of segments whose forms were asked for."""
+        """Shapes, with numbers of any length, of segments whose forms were looked up."""
         self._of_whole = np.array([self._number(Form(label, 0)) if label else _UNKNOWN for label in LABELS])
 
     def of(self, segments: Segments, places: Places, groups: Places, fewest: int) -> Labels:

@@ -24,7 +24,7 @@ _tag = re.compile(TAG.encode()).match
 
 
 def tags_of(names: pl.Series, raw: pl.Series) -> pl.Series | None:
-    """Return as Binary the hash tag of each key, without braces, null where it has none; None where no key has one.
+    """Return the hash tag of each key as Binary, without braces, null for a key without one; None if no key has one.
 
     `names` and `raw` as in the key table.
     """

@@ -39,7 +39,7 @@ _ASKED_OF: Final[dict[Fact, Callable[[Columns], Asked]]] = {
     Fact.LENGTH: lambda columns: columns.length,
     Fact.ENCODING: lambda columns: columns.encoding,
 }
-"""Of which keys an analysis asks a fact; it always asks the type."""
+"""Which keys an analysis reads a fact of; it always reads the type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class PassRows:
     scope: Scope
 
     def why_not(self, query: Query, order: Order | None = None) -> SafeText | None:
-        """Return why a query can't be answered by the rows, as a sentence; None where it can."""
+        """Return why the rows can't answer a query, as a sentence; None if they can."""
         if self.rows.why_none:
             hint = "" if self.rows.may_use_files else "; the setting rows.files keeps them in files"
             return SafeText(f"The server is asked: no rows of the analysis are kept, since {self.rows.why_none}{hint}.")
@@ -66,7 +66,7 @@ class PassRows:
         return None
 
     def knows(self, fact: Fact) -> bool:
-        """Return whether it was asked of all keys, and answered for some."""
+        """Return whether a fact was read of all keys, and is known for some."""
         asked_of = _ASKED_OF.get(fact)
         is_of_all = asked_of is None or asked_of(self.scope.columns) is Asked.ALL
         return is_of_all and fact.column in self.rows.known

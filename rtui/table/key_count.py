@@ -54,7 +54,7 @@ class KeyCount:
         return made
 
     def show(self, keys: Iterable[bytes]) -> None:
-        """Take keys for examples, as far as they are among those with the smallest checksums."""
+        """Choose examples among these and the earlier keys: those with the smallest checksums."""
         named = [(crc32(key), key) for key in keys]
         self.examples = best_examples(self.examples, (one for one in named if len(one[1]) <= LONGEST_EXAMPLE))
         self._take_long((crc, key[:BEGINNING_BYTES], len(key)) for crc, key in named if len(key) > LONGEST_EXAMPLE)

@@ -57,7 +57,7 @@ class Lives:
         self.largest: tuple[Whole, Whole] = np.empty(0, np.int64), np.empty(0, np.int64)
         """Groups, ascending, and the largest sizes of keys of each that do not expire, descending."""
         self._least_large = Dense(1, np.maximum, empty=NONE)
-        """By group, the last of these once there are MOST_LARGE."""
+        """By group, the least of its largest sizes, once it has MOST_LARGE."""
         self._expiries = Sparse(BIN_BITS, (np.int64, np.int64, np.int64, np.float64))
         """By group and bin: keys, both halves of their bytes, the sum of the squares of their sizes."""
         self._borders = np.array(level_borders(origin_min), np.int64)
@@ -109,7 +109,7 @@ class Lives:
         return np.where(levels == 0, offsets, _BEFORE_MIN + (levels << _LEVEL_BITS) + offsets)
 
     def _coarsen(self) -> None:
-        """Join bins where there are too many."""
+        """Join neighbouring bins if there are too many."""
         while len(self._expiries) > MOST_BINS and self.coarseness < FINENESS:
             if len(self._expiries.settle()[0]) > MOST_BINS:
                 self._join(self.coarseness + 1)

@@ -220,7 +220,7 @@ class _Names(Words):
         return found
 
     def _are_of_emails(self, ends_segments: Flags) -> Flags:
-        """Return which words stand right beside an @ in segments that are no namespaces: the last, and with a digit."""
+        """Return which words are adjacent to an @ in a last segment, or in one that contains a digit."""
         whole, starts = self._bytes, self._word_starts
         found: Flags = (whole[self._word_ends] == _AT) | (whole[starts - 1] == _AT)
         if found.any():

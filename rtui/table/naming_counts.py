@@ -33,7 +33,7 @@ MIXED_CASE: Final = "name-mixed-case"
 """The rule about all keys of a namespace together."""
 
 MOST_SECOND: Final = 32
-"""Different second segments below a first that are told apart."""
+"""Most different second segments below a first one that are counted separately."""
 
 MOST_COUNTS: Final = 8_192
 """Counts by place and findings; with more, the smallest are counted as others."""
@@ -66,7 +66,7 @@ CountedName: TypeAlias = tuple[int, bytes, int, KeyCount]
 """Keys of an entry, or of a namespace, the longest that any of them has, of whose names the same is found."""
 
 OTHERS: Final = Place(-2, b"")
-"""All places that are not told apart."""
+"""The place of all keys counted as others."""
 
 
 class NamingCounts:
@@ -87,7 +87,7 @@ class NamingCounts:
         self._second: defaultdict[bytes, set[bytes]] = defaultdict(set)
         """By first segment, the namespaces below it."""
         self._whole: set[bytes] = set()
-        """First segments below which nothing is told apart."""
+        """First segments whose second segments are no longer counted separately."""
 
     @property
     def is_wanted(self) -> bool:
@@ -163,7 +163,7 @@ class NamingCounts:
             self._counts[Place(place.entry, first), found].merge(self._counts.pop((place, found)))
 
     def _bound(self) -> None:
-        """Count small places as others, by rule, where there are too many."""
+        """Count small places as others, by rule, if there are too many."""
         if len(self._counts) <= MOST_COUNTS:
             return
         ranked = sorted(self._counts.items(), key=lambda one: -one[1].keys)

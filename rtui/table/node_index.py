@@ -18,7 +18,7 @@ class NodeIndex:
 
     def __init__(self) -> None:
         self._hashes: NDArray[np.uint64]
-        """By slot; 0 where there is no node."""
+        """By slot; 0 for an empty one."""
         self._nodes: NDArray[np.int32]
         self.rebuild(np.empty(0, np.uint64), np.empty(0, np.int32))
 

@@ -289,7 +289,7 @@ def _listed(rows: NDArray[Any]) -> list[Any]:
 
 
 def encodings_of(found: Partial) -> dict[bytes, Counter[bytes]]:
-    """Return by type how many of the keys that were asked for their encoding have which."""
+    """Return by type the encodings of the keys asked for them, with the number of keys of each."""
     made: dict[bytes, Counter[bytes]] = {}
     for (key_type, encoding), count in found.encodings.items():
         made.setdefault(bytes_of(key_type) or b"", Counter())[encoding.encode()] += count

@@ -82,7 +82,7 @@ class Partial:
         self.unread = 0
         """Rows of which only the name, or its beginning, is known."""
         self.vanished = 0
-        """Keys that were gone when they were asked."""
+        """Keys that no longer existed when they were queried."""
         self.types: list[str | None] = [None]
         """Types by their numbers; None for keys whose type is not known."""
         self.cell_nodes: Whole = np.empty(0, np.int64)
@@ -182,7 +182,7 @@ class Partial:
             self.lengths.add(by_type, rows.lengths[known], np.ones(len(by_type.groups), np.bool_))
 
     def _judge(self, rows: Columns) -> None:
-        """Count keys above the thresholds, as far as is known."""
+        """Count keys above the thresholds, as far as their facts are known."""
         for number in np.flatnonzero(np.bincount(rows.types)).tolist():
             key_type = self.types[number]
             if key_type is None:
@@ -268,7 +268,7 @@ class Partial:
         return {name: value for name, value in vars(self).items() if name not in {"_thresholds", "checksums"}}
 
     def shrink(self) -> None:
-        """Number nodes anew where there are many numbers of nodes that were merged into others."""
+        """Number nodes anew if many numbers belong to merged nodes."""
         if len(self.patterns) <= NUMBERS_OF_A_NODE * self.patterns.most:
             return
         to_nodes = self.patterns.fold().astype(np.int64, copy=False)
@@ -283,7 +283,7 @@ class Partial:
 
 
 class Columns:
-    """The columns of a chunk as arrays, each with the rows of which it is known."""
+    """The columns of a chunk as arrays, each with a mask of the rows with a known value."""
 
     def __init__(self, table: pl.DataFrame, types: Whole) -> None:
         self.table = table

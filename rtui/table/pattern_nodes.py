@@ -47,7 +47,7 @@ LIGHTEST: Final = 1 / 65_536
 """Share of the keys or bytes placed with a new name up to which it gets no node, once there were too many nodes."""
 
 MOST_BYTES: Final = 1 << 62
-"""More than this, which only a server at fault says, is not told apart."""
+"""Larger sizes, which only a faulty server reports, count as this."""
 
 ROOT: Final = 0
 
@@ -64,7 +64,7 @@ _LITERAL, _PATTERN, _OTHER = NodeKind.LITERAL, NodeKind.PATTERN, NodeKind.OTHER
 
 
 def is_generic(name: Name) -> bool:
-    """Whether this is the empty name or one of the few patterns that any namespace has room for."""
+    """Whether this is the empty name or one of the few patterns that never count as too many."""
     text, _, kind = name
     if kind is _LITERAL:
         return not text
@@ -85,7 +85,7 @@ class PatternNodes:
 
     def __init__(self, separators: tuple[bytes, ...], most: int) -> None:
         self.most = most
-        """Nodes beyond which some are merged, beside those for the rest."""
+        """Most nodes, without rest nodes; beyond, some are merged."""
         self.identifiers = Identifiers(separators)
         self.parents = [ROOT]
         self.segments, self.separators, self.kinds = [b""], [b""], [_LITERAL]
@@ -94,7 +94,7 @@ class PatternNodes:
         self.numbered: list[bytes | None] = [None]
         """By node: the pattern that a name becomes where many differ in their numbers only."""
         self.has_lost = [_NONE_LOST]
-        """By node: whether keys, namespaces below it have been merged since there were too many."""
+        """By node: whether keys, and whether namespaces, below it have been merged because there were too many."""
         self._counts: Ints = np.zeros((2, 64), np.int64)
         self._distinct = DistinctNames()
         self.most_names = MOST_NAMES
@@ -113,18 +113,18 @@ class PatternNodes:
         self._crowded: dict[int, None] = {}
         """Nodes that may have too many names."""
         self._placed_at = 0, 0
-        """How many nodes there were, and how many were merged, when `_arrays` were made."""
+        """The numbers of nodes and of merged nodes when `_arrays` were made."""
         self._arrays: tuple[NDArray[np.int32], Ints, Ints]
         self._lost_names: list[tuple[int, bytes]] = []
         """Patterns and the names that were merged into them, which wait to be counted."""
 
     @property
     def size(self) -> int:
-        """How many nodes there are that were not merged."""
+        """The number of nodes that were not merged."""
         return len(self.parents) - self._merged
 
     def __len__(self) -> int:
-        """How many numbers of nodes there are."""
+        """The number of node numbers, including merged nodes."""
         return len(self.parents)
 
     @property
@@ -239,7 +239,7 @@ class PatternNodes:
             total += np.bincount(nodes, np.nan_to_num(sizes), len(self)).clip(max=MOST_BYTES).astype(np.int64)
 
     def settle(self) -> None:
-        """Merge names and nodes where there are too many."""
+        """Merge names and nodes if there are too many."""
         self._merge_crowds()
         while self.size > self.most and max(self.most_names, self.most_numbered) > MOST_CHILDREN:
             self.most_names = max(MOST_CHILDREN, self.most_names // 2)
@@ -335,7 +335,7 @@ class PatternNodes:
             self._crowded[parent] = None
 
     def _take(self, parent: int, name: Name) -> int:
-        """Take a node out of the tree."""
+        """Remove a node from the tree."""
         children = self._children[parent] or {}
         child = children.pop(name)
         self._unlist(parent, child)
@@ -363,7 +363,7 @@ class PatternNodes:
                             self._merge_light(node, weights, is_space=is_space)
 
     def _fold_numbers(self, parent: int) -> None:
-        """Merge names that differ in their numbers only, where there are many or their pattern is there by itself."""
+        """Merge names that differ in their numbers only, if there are many or their pattern already has a node."""
         counted: defaultdict[tuple[bytes, bytes], list[Name]] = defaultdict(list)
         for name, child in self.children(parent).items():
             numbered = self.numbered[child]
@@ -435,7 +435,7 @@ class PatternNodes:
             self._lost_names = []
 
     def fold(self) -> NDArray[np.int32]:
-        """Merge where there are too many nodes, and number them anew; returns new ids by old id."""
+        """Merge nodes if there are too many, and number them anew; returns new ids by old id."""
         self.settle()
         if not self._merged:
             return np.arange(len(self), dtype=np.int32)

@@ -72,7 +72,7 @@ class Patterns(PatternNodes):
         self._placed = 1, 0.0
         """Rows and bytes that are being placed."""
         self._before: Ints | None = None
-        """The keys and bytes at and below each node that there was before, once they were wanted."""
+        """The keys and bytes at and below each node before this table, once they were computed; else None."""
         self._index = NodeIndex()
         self._indexed = -1
         """How many nodes were merged when the index was made: it is right as long as no more are."""
@@ -87,7 +87,7 @@ class Patterns(PatternNodes):
         return self.own()[np.concatenate(parts)] if parts else np.zeros(0, np.int32)
 
     def fold(self) -> NDArray[np.int32]:
-        """Merge where there are too many nodes, and number them anew; returns new ids by old id."""
+        """Merge nodes if there are too many, and number them anew; returns new ids by old id."""
         renumbered = super().fold()
         self._names, self._indexed = np.empty(0, np.uint64), -1
         self._is_pattern = self._is_rest = np.empty(0, bool)
@@ -284,7 +284,7 @@ class Patterns(PatternNodes):
         return len(known) + count > most or (label, separator, _PATTERN) in self.children(parent)
 
     def _pattern(self, new: _New, at: int, label: bytes) -> int:
-        """Return the node of a pattern for a new segment; names that were told apart so far are merged into it."""
+        """Return the node of a pattern for a new segment; names of the pattern that had nodes are merged into it."""
         return self.child(int(new.parents[at]), (label, self._separators[new.separators[at]], _PATTERN))
 
     def _reindex(self) -> None:

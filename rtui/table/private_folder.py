@@ -19,7 +19,7 @@ PREFIX: Final = "rows-"
 
 
 class PrivateFolder:
-    """A new folder in a given one, which only this user may look into; raises OSError where it can't be made."""
+    """A new folder inside another one, accessible to this user only; raises OSError if it can't be made."""
 
     def __init__(self, parent: Path) -> None:
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def _made(parent: Path) -> tuple[Path, int]:
 
 
 def _held(path: Path) -> int | None:
-    """Return the descriptor that holds a folder; None where another process does, or where it is not there any more."""
+    """Return a descriptor that locks a folder; None if another process holds it, or it is gone."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

@@ -34,7 +34,7 @@ class CountedEntries(NamedTuple):
     layouts: Sequence[tuple[Layout, Mapping[int, int]]]
     memory_bytes: Sequence[tuple[int, int]]
     lives: Sequence[tuple[int, int, int]]
-    """Of entries that expect a least TTL: keys that expire, and the most that one of them has left, in ms."""
+    """For entries that expect a least TTL: the number of expiring keys, and their longest remaining TTL in ms."""
     shown: Sequence[tuple[int, KeyCount]]
     """Examples, and the sizes of the keys where they are a sample; no keys are counted in it."""
 
@@ -54,7 +54,7 @@ class EntryCounts:
         self._expiring = [0] * count
         """Expiring keys of entries whose expected TTL has a minimum."""
         self._longest_ms = [0] * count
-        """The most that one of these has left."""
+        """The longest remaining TTL of these keys, in ms."""
         self._broken: defaultdict[tuple[int, Breach, bool], KeyCount] = defaultdict(KeyCount)
         """By entry and breach; unsampled keys, which do not stand for others, apart."""
         self._shown: defaultdict[int, KeyCount] = defaultdict(KeyCount)

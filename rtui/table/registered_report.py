@@ -158,7 +158,8 @@ class _Entries:
     def _lengths(self, index: int, keys: int) -> Figure:
         """Return how many keys break the expected length.
 
-        Where it is asked of a sample, others were asked since they may be among the longest: they are seen, no more.
+        If lengths are sampled, unsampled keys were asked only because they may be among the longest: they count, but
+        are not extrapolated.
         """
         asked = self._keys(index, lambda layout: layout.has_length and layout.is_sampled)
         sampled, others = (self._counts.broken(index, Breach.LENGTH, is_sampled=one).keys for one in (True, False))
@@ -200,7 +201,7 @@ _KNOWN: Final[dict[Breach, Known]] = {
     Breach.SIZE: lambda layout: layout.has_memory,
     Breach.LENGTH: lambda layout: layout.has_length,
 }
-"""Which layouts tell whether something is broken."""
+"""The layouts that decide whether an expectation is broken."""
 
 
 def _text(text: str) -> str:
@@ -228,7 +229,7 @@ def _unregistered(matcher: Matcher, root: Node, slicer: Slicer) -> Slices[tuple[
 def _with_rest(
     listed: Sequence[UnregisteredReport], whole: KeyCount, figures: Figures
 ) -> tuple[UnregisteredReport, ...]:
-    """Return the namespaces and the rest, together as many keys as there are without pattern."""
+    """Return the namespaces and the rest, together as many keys as have no pattern."""
     keys = figures.keys(whole.keys)
     fitted = _fitted(listed, as_estimate(keys).value)
     rest = _less(keys, [one.keys for one in fitted])
@@ -241,7 +242,7 @@ def _with_rest(
 
 
 def _fitted(listed: Sequence[UnregisteredReport], most: float) -> tuple[UnregisteredReport, ...]:
-    """Return namespaces with no more keys together than there are: estimates are lowered, if need be all figures."""
+    """Return namespaces with at most `most` keys together: estimates are lowered, if need be all figures."""
     exact = sum(as_estimate(one.keys).value for one in listed if not isinstance(one.keys, Estimate))
     known = exact if exact <= most else 0.0
     others = sum(as_estimate(one.keys).value for one in listed) - known

@@ -37,7 +37,7 @@ from rtui.table.spreads import size_buckets
 from rtui.table.sums import Chunk, Flags, Whole, whole
 
 MOST_SHAPES: Final = 65_536
-"""Shapes that are remembered; when there are more, all are forgotten."""
+"""Most remembered shapes; beyond, all are forgotten."""
 
 _LETTERS: Final = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -215,7 +215,7 @@ class _Rows(Columns):
             yield None if name is None else name.encode(), np.flatnonzero(is_type.to_numpy())
 
     def groups(self, groups: Whole, some: Flags, shown: Examples, most: int) -> list[tuple[int, KeyCount]]:
-        """Return each group of some rows with its keys, of which examples are those among all so far.
+        """Return each group of some rows with its keys; the examples are chosen among all keys so far.
 
         Groups are numbers below `most`; `shown` has the examples so far.
         """

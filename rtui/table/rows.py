@@ -31,7 +31,7 @@ LEAST_FREE_BYTES: Final = 1 << 30
 _SMALL: Final = {
     column: pl.Categorical(pl.Categories(f"kept {column}", "rtui", pl.UInt8())) for column in ("type", "encoding")
 }
-"""Categories whose codes take a byte, as long as there are no more than 255."""
+"""Categories whose codes fit into a byte, as long as there are no more than 255."""
 
 _INTEGERS: Final = ((pl.Int8(), 1 << 7), (pl.Int16(), 1 << 15), (pl.Int32(), 1 << 31))
 
@@ -65,13 +65,13 @@ class KeptRows:
     def __init__(self, budget_bytes: int, most_rows: int, *, folder: Path | None = None) -> None:
         """Keep up to `most_rows` in `budget_bytes` of memory; those beyond in files in a folder, else none at all."""
         self.ended_s: float | None = None
-        """When the pass ended, in seconds since the epoch; None as long as it goes on."""
+        """When the pass ended, in seconds since the epoch; None while it goes on."""
         self.height = 0
         """Rows that are kept."""
         self.may_repeat = False
-        """Whether some keys may have come twice: the server resized its table meanwhile."""
+        """Whether some keys may be repeated, since the server resized its table meanwhile."""
         self.why_none = ""
-        """Why none are kept any more, without a full stop."""
+        """Why the rows are no longer kept, without a full stop; empty if they are."""
         self.known: set[str] = set()
         """Columns of which something is known."""
         self._budget_bytes, self._most_rows, self._folder = budget_bytes, most_rows, folder

@@ -82,7 +82,7 @@ class Segments:
     joined: bytes
     starts: NDArray[np.int32]
     ends: NDArray[np.int32]
-    """By segment: where it is in `joined`."""
+    """By segment: its start and its end in `joined`."""
     separators: NDArray[np.uint16]
     """By segment: 0 where the name ends, else the separator behind it, from 1 on."""
     hashes: Hashes

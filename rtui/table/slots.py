@@ -129,7 +129,7 @@ class HeavyTags:
         self._drop()
 
     def _drop(self) -> None:
-        """Keep the tags with the highest upper bounds where there are too many."""
+        """Keep the tags with the highest upper bounds if there are too many."""
         lengths = pl.col("tag").bin.size().cast(pl.Int64)
         rows = self.rows
         if rows.height <= 4 * self._capacity and int(rows.select(lengths.sum()).item()) <= 4 * self._max_bytes:

@@ -105,13 +105,13 @@ class Chunk:
         return np.bincount(self.at[rows], as_real * as_real, len(self.used)).astype(np.float64, copy=False)
 
     def greatest(self, numbers: Whole, rows: Flags | slice = slice(None)) -> Whole:
-        """Return the greatest number of each group, NONE where it has no such row."""
+        """Return the greatest number of each group, NONE for a group without such a row."""
         found = np.full(len(self.used), NONE)
         np.maximum.at(found, self.at[rows], numbers)
         return found
 
     def sparse(self, buckets: Whole, rows: Flags | slice = slice(None)) -> tuple[Whole, Whole, Whole]:
-        """Return the groups and buckets that there are, and the rows of each."""
+        """Return the groups and buckets in use, and the rows of each."""
         at = self.at[rows]
         if not len(at):
             return at, at, at
@@ -140,7 +140,7 @@ def whole(low: int, high: int) -> int:
 
 
 class Tree:
-    """Nodes by number, each of which lies below one of a smaller number; the root is 0."""
+    """Nodes by number; each has a parent with a smaller number, except the root, 0."""
 
     def __init__(self, parents: Whole) -> None:
         self.parents = parents

@@ -56,7 +56,7 @@ class Ranking:
         self._sign = 1 if least else -1
         self._records: dict[bytes, KeyRecord] = {}
         self._floor: tuple[int, bytes] | None = None
-        """The rank of the worst record once there are `top`, or of the best that did not fit."""
+        """The rank of the worst record once the list is full, or of the best that did not fit."""
 
     def __len__(self) -> int:
         """Return how many records are kept."""
@@ -107,7 +107,7 @@ class Ranking:
         return fitting((record.key for record in ranked), self._max_bytes)
 
     def find(self, key: bytes) -> KeyRecord | None:
-        """Return the record of a key, None where it is not kept."""
+        """Return the record of a key, None if it is not kept."""
         return self._records.get(key)
 
     def learn(self, key: bytes, **learnt: int | bytes | str | None) -> None:
@@ -124,7 +124,7 @@ class OverCounts(NamedTuple):
     sampled: dict[bytes, int]
     """The same among keys that stand for others."""
     uncertain: frozenset[bytes]
-    """Types with keys that may be, since their length was not asked."""
+    """Types with keys that may be above, since their length was not asked."""
 
 
 class TopKeys:
@@ -141,7 +141,7 @@ class TopKeys:
         self._over: Counter[bytes] = Counter()
         self._over_sampled: Counter[bytes] = Counter()
         self._left_out: dict[bytes | None, int] = {}
-        """By type, the most that the length of a key may be that was not asked for it."""
+        """By type, the greatest possible length of keys that were not asked for it."""
         self._by_memory: dict[bytes | None, Ranking] = {}
         self._by_length: dict[bytes | None, Ranking] = {}
         self._by_frequency = Ranking(top, "frequency")
@@ -170,7 +170,7 @@ class TopKeys:
         self.settle()
 
     def settle(self) -> None:
-        """Let nothing enter the lists any more that would not be listed."""
+        """Raise the floors of all lists, so that no key enters that would not be listed."""
         for ranking in self.rankings():
             ranking.settle()
 
@@ -195,7 +195,7 @@ class TopKeys:
         self._left_out[key_type] = max(most_length, self._left_out.get(key_type, 0))
 
     def bound_left_out(self, key_type: bytes, most_length: int) -> None:
-        """Take in that keys of this type whose length is not known are no longer than this."""
+        """Bound the length of the keys of this type whose length is unknown."""
         if key_type in self._left_out:
             self._left_out[key_type] = min(most_length, self._left_out[key_type])
 
@@ -265,7 +265,7 @@ class TopKeys:
         )
 
     def _may_lack(self, most_length: int, listed: tuple[KeyRecord, ...] | None) -> bool:
-        """Whether a key of this length that was not asked may belong in a list by length, if there is one."""
+        """Whether a list by length may lack a key of at most this length, if there is such a list."""
         if listed is None:
             return False
         return len(listed) < self.top or (bool(listed) and most_length >= (listed[-1].length or 0))

@@ -188,7 +188,7 @@ class Words:
         return found
 
     def _has(self, is_counted: Flags) -> Flags:
-        """Return which segments have one of these bytes."""
+        """Return which segments contain one of these bytes."""
         found = np.zeros(len(self.ends), bool)
         found[np.searchsorted(self.ends, np.flatnonzero(is_counted))] = True
         return found
