@@ -60,7 +60,7 @@ class Behind:
 
     query: Query
     note: SafeText = SafeText("")  # noqa: RUF009 - a value that does not change
-    """Why it may find other keys than were counted, without a full stop; empty where it does not."""
+    """Why it may find other keys than those counted, without a full stop; empty if it is exact."""
 
     @property
     def is_exact(self) -> bool:
@@ -99,14 +99,14 @@ def _texts(paths: Sequence[tuple[Step, ...]], nodes: Sequence[Node]) -> list[byt
 
 
 def _steps_of(node: Node) -> Sequence[Step]:
-    """Return the steps that a node of a report stands for: more than one where it holds identifiers and names."""
+    """Return the steps behind a node of a report: more than one if it holds identifiers and names."""
     if not node.holds_names:
         return (step_of(node),)
     return step_of(node), Step(ANY, node.separator, is_folded=True)
 
 
 def _is_taken_from(one: Node, pattern: Node) -> bool:
-    """Whether keys of one node would be in a pattern beside it, had they not a node of their own."""
+    """Whether keys of `one` would match `pattern` beside it if they had no node of their own."""
     if pattern.kind is not NodeKind.PATTERN or one.separator != pattern.separator:
         return False
     if pattern.is_of_names:

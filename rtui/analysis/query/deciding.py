@@ -118,7 +118,7 @@ class TextTest:
     """The comparisons that find names as text, which Polars makes for all names of a table at once."""
 
     any_of: tuple[tuple[tuple[Comparison, str | int], ...], ...] = ((),)
-    """All comparisons of one of these have to hold: `((),)` finds all names, `()` none."""
+    """Alternatives, each a group of comparisons that must all hold: `((),)` matches all names, `()` none."""
     is_for_unicode: bool = True
     """Whether it is right for all names that are UTF-8, not for those alone that are ASCII."""
     is_sure: bool = True
@@ -221,7 +221,7 @@ def _of_namespaces(names: tuple[bytes, ...], separators: Separators) -> NameTest
 
 
 class _Inside:
-    """Tells whether keys are below one of some namespaces: within a hash tag, none begins."""
+    """Tests whether keys are below one of some namespaces; no namespace begins within a hash tag."""
 
     def __init__(self, names: Sequence[bytes], separators: Separators) -> None:
         self._prefixes = tuple(prefix for name in names for prefix in namespace_prefixes(name, separators))

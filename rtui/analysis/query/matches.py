@@ -79,7 +79,7 @@ class Matches:
         return key in self._names
 
     def add(self, records: Sequence[KeyRecord]) -> None:
-        """Keep matches that have been counted, as far as there is room for them."""
+        """Keep counted matches, as far as there is room for them."""
         room = len(records) if self.order is not None else max(0, self.limit - self.listed)
         self._kept += records[:room]
         self._is_sorted = False

@@ -93,7 +93,7 @@ def _better(line: str, problem: Problem) -> Problem:
 
 
 def _apart(word: str) -> str | None:
-    """Return the terms of a word that has other characters than spaces between them; None where it has not."""
+    """Return the terms of a word that are separated by characters other than spaces; None if there are none."""
     parts = re.split(r"[,;|&]+(?=!?[A-Za-z]+[:<>])", word)
     if len(parts) < 2 or any(_understood(part) is None for part in parts):
         return None
@@ -168,7 +168,7 @@ def _turned(text: str) -> str:
 
 
 def _unwrapped(word: str) -> str | None:
-    """Return the term within characters that mean nothing around it, such as `(ttl:none)` and `-type:hash`."""
+    """Return the term within meaningless characters, as in `(ttl:none)` and `-type:hash`."""
     inner = word.lstrip(_OUTSIDE)
     if inner == word and word[-1:] not in _BEHIND:
         return None

@@ -328,7 +328,7 @@ _BETWEEN_VALUES: Final = re.compile(r"[|;/+&]")
 
 
 def _known_value(spec: TermSpec, text: str) -> str | None:
-    """Return the known value that is probably meant by another one, or several of them; None where none is near."""
+    """Return the known value, or values, that a text resembles; None if it resembles none."""
     by_name = {known.decode().lower(): known.decode() for known in spec.known}
     parts = _BETWEEN_VALUES.split(text.lower())
     if len(parts) > 1 and all(part in by_name for part in parts):

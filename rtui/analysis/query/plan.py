@@ -77,7 +77,7 @@ class PlanCost:
     """The cost of a plan at most."""
 
     scanned: int | None
-    """Keys that SCAN visits; None where nobody knows, 0 where names are known already."""
+    """Keys that SCAN visits; None if unknown, 0 if names are known already."""
     asked: int | Estimate | None
     """Keys of which the first fact is asked."""
     commands: int | None
@@ -131,7 +131,7 @@ class Plan:
         return PlanCost(scanned, asked, commands, server_us / 1e6 / server_share)
 
     def _asked_share(self) -> float:
-        """Return how many facts are asked of a key whose name passes, where terms let through as many as is assumed."""
+        """Return the expected number of facts read of a key whose name passes, by the assumed selectivity of terms."""
         asked, share = 0.0, 1.0
         for fact in self.stages:
             asked += share
@@ -197,7 +197,7 @@ def plan_of(
 
 
 def server_filter(query: Query, separators: Separators) -> ServerFilter:
-    """Return the most selective glob that every match of a query has, and its type where there is only one."""
+    """Return the most selective glob that every match of a query has, and its type if there is only one."""
     terms = [term for term in query.about(Fact.NAME) if term.sole_name is not None and term.name != "node"]
     globs = [glob for term in terms if (glob := name_test(term, separators).glob) is not None]
     best = max(globs, key=_literal_bytes, default=None)
@@ -262,7 +262,7 @@ class PlaceError(ValueError):
 
 
 def on_slots(query: Query, shards: Sequence[ShardPlace]) -> Query:
-    """Return the query with slots in the place of nodes and shards, `shards` in their order; none for a server alone.
+    """Return the query with slots in place of nodes and shards; `shards` are in order, empty for a single server.
 
     Raises PlaceError.
     """
@@ -270,7 +270,7 @@ def on_slots(query: Query, shards: Sequence[ShardPlace]) -> Query:
 
 
 def wanted_slots(query: Query) -> frozenset[int] | None:
-    """Return the slots that keys of a query may have; None where it has no term about slots."""
+    """Return the slots of a query's keys; None without a term about slots."""
     terms = [term for term in query.terms if term.name == "slot"]
     if not terms:
         return None

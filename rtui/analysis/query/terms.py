@@ -32,17 +32,17 @@ class Fact(StrEnum):
 
     @property
     def command(self) -> str:
-        """The command that asks for it, as people know it."""
+        """The command that reads it, as shown to people."""
         return _NAMES[self][0]
 
     @property
     def field(self) -> str:
-        """The field of a KeyRecord that holds it; None there means that it is not known."""
+        """The field of a KeyRecord that holds it; None in there means unknown."""
         return _NAMES[self][1]
 
     @property
     def column(self) -> str:
-        """The column of the key table that holds it; null there means that it is not known."""
+        """The column of the key table that holds it; null in there means unknown."""
         return _NAMES[self][2]
 
 

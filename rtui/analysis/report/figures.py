@@ -125,7 +125,7 @@ class SampleBytes:
         weight = 1.0 if population is None else max(1.0, as_estimate(population).value / max(1, n))
         most = (self._bound - self._all.seen) / self._all.kept if self._all.kept else 0.0
         self._more = min(weight - 1, most)
-        """How many times its own capped size a key stands for besides itself."""
+        """Multiple of its capped size that a sampled key adds for unseen keys."""
         self._spare = max(0.0, self._bound - self._value(self._all)) if self._unseen else 0.0
         """The rest of the bound beyond the value of all keys."""
 
@@ -202,11 +202,11 @@ class Figures:
         self._memory_bytes = memory_bytes
 
     def all_keys(self) -> tuple[Figure, Figure]:
-        """Return how many keys there are in all, and that as a share."""
+        """Return the number of all keys, and their share of all."""
         return self._keys, 1.0 if self._keys else 0.0
 
     def keys(self, count: float) -> Figure:
-        """Return how many keys there are like `count` of the inspected ones."""
+        """Return the number of keys like `count` of the inspected ones."""
         return count
 
     def names(self, count: int | Estimate) -> Figure:
@@ -268,7 +268,7 @@ class SampledKeyspace:
     """The keyspace that a sample was drawn from, each key at most once."""
 
     population: Figure | None = None
-    """Its keys; None where it is not known: there are at least as many keys and bytes as in the sample then."""
+    """Its keys; None if unknown: then at least the keys and bytes of the sample."""
     memory_bytes: int | None = None
     """The most bytes that all of its keys can have, by the server's memory; None where that is not known."""
 

@@ -37,7 +37,7 @@ class Renamed(NamedTuple):
 
 
 def only_number(node: Node, before: bytes) -> bytes | None:
-    """Return the number that all keys begin with which a pattern stands for, behind separators at most; else None."""
+    """Return the number that all keys of a pattern begin with, after separators at most; None if there is none."""
     if node.name != b"{id}" or not node.separator or before.strip(node.separator) or node.distinct != 1:
         return None
     if as_estimate(node.stats.keys).value < FEWEST_KEYS:

@@ -16,7 +16,7 @@ from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Unit
 from rtui.keyspace.slots import SLOTS, key_slot
 
 LONG_IDLE_BIN = IDLE_EDGES_S.index(30 * DAY_S) + 1
-"""From this bin of idle times on nobody used the keys for 30 days."""
+"""The first bin of idle times of keys that nobody used for 30 days."""
 
 KEYS = Column("keys", "keys", Unit.KEYS, 11)
 SHARE_OF_KEYS = Column("share_of_keys", "share", Unit.SHARE, 5, "Of all keys")
@@ -33,7 +33,7 @@ class Cells:
         """The mark before a number without an interval."""
 
     def unknown(self, fact: str) -> Unknown | None:
-        """Return why a fact is not known of any key; None where it is known of others."""
+        """Return why a fact is unknown of all keys; None if it is known of some."""
         column = self._columns.get(fact)
         if column is None or column.state is ColumnState.COMPLETE:
             return None
@@ -113,7 +113,7 @@ class Cells:
 
 
 def share_above(bins: tuple[Figure, ...] | None, index: int) -> float | Estimate | None:
-    """Return the share of a histogram that lies from a bin on; None where there is nothing in it."""
+    """Return the share of a histogram from a bin on; None if it is empty."""
     if bins is None:
         return None
     above, below = list(map(as_estimate, bins[index:])), list(map(as_estimate, bins[:index]))
@@ -157,11 +157,11 @@ class Owners:
                 self._labels[first : last + 1] = [node.label] * (last + 1 - first)
 
     def cells(self, slot: int) -> tuple[Cell, ...]:
-        """Return the node of a slot; nothing where there is no such column."""
+        """Return the node of a slot; empty if there is no such column."""
         return (self._labels[slot],) if self.columns else ()
 
     def of_key(self, key: bytes) -> tuple[Cell, ...]:
-        """Return the node of a key; nothing where there is no such column."""
+        """Return the node of a key; empty if there is no such column."""
         return self.cells(key_slot(key)) if self.columns else ()
 
 
@@ -192,7 +192,7 @@ def weight_of(report: Report) -> Callable[[Node], float]:
 
 
 def parts_of(node: Node, weight: Callable[[Node], float]) -> Iterator[tuple[Node, float, float]]:
-    """Yield the children of a node with where each begins and ends in its width, 0 … 1; keys of no child come last."""
+    """Yield the children of a node with their begin and end in its width, 0 … 1; keys of no child come last."""
     weights = list(map(weight, node.children))
     total, before = max(weight(node), sum(weights)), 0.0
     for child, part in zip(node.children, weights, strict=True) if total > 0 else ():

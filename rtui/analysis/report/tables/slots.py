@@ -38,7 +38,7 @@ class Skew:
 
     @property
     def ratio(self) -> float:
-        """The fullest slot in means; 0 where there are no keys."""
+        """The keys of the fullest slot as a multiple of the mean; 0 without keys."""
         return self.keys / self.mean if self.mean else 0.0
 
     @property
@@ -211,7 +211,7 @@ def _part(cells: Cells, keys: int, total: int, times: float = 1.0) -> float | Es
 
 
 OfNode: TypeAlias = Callable[[ClusterNode], Figure | None]
-"""A figure of a node; None where it is not known."""
+"""A figure of a node; None if unknown."""
 
 MANY: Final = 1.25
 """Multiple of its share from which a node holds many keys, unless by chance."""
@@ -235,7 +235,7 @@ _MAY_LACK: Final = (_NO_TTL, _STANDING, _CPU, _SCANNED)
 
 
 def nodes(report: Report) -> Table:
-    """Return a row for each node that was asked; none for a server alone."""
+    """Return a row for each node read; no rows for a single server."""
     columns = (
         *(_LABEL, _SLOTS, KEYS, SHARE_OF_KEYS, _EVEN_KEYS),
         *(_MEMORY, _SHARE_OF_MEMORY, _EVEN_MEMORY, *_MAY_LACK, _SERVER),
@@ -388,7 +388,7 @@ def _moving(moving: Sequence[MovingSlot]) -> str:
 
 
 def _total(figures: Iterable[Figure | None]) -> float | None:
-    """Return the sum; None where one is not known, or there is nothing."""
+    """Return the sum; None if a summand is unknown, or there are none."""
     found = [None if one is None else plain(one) for one in figures]
     return None if None in found else sum(one for one in found if one is not None) or None
 

@@ -73,7 +73,7 @@ class Unit(Enum):
     RATIO = "ratio"
     """How many times something is."""
     DURATION = "s"
-    """Seconds, or that there is no end."""
+    """Seconds, or no TTL."""
     TIME = "epoch_s"
     """Seconds since the epoch."""
     MIX = "mix"
@@ -128,7 +128,7 @@ class Column:
     about: str = ""
     """An explanation of the column, as a sentence without a full stop."""
     is_change: bool = False
-    """Whether its cells are differences to an earlier report, less than 0 where it has become less."""
+    """Whether its cells are differences to an earlier report, below 0 for a decrease."""
 
     @property
     def numeric(self) -> bool:
@@ -338,7 +338,7 @@ def cell_interval(cell: Cell, column: Column) -> SafeText | None:
 
 
 def cell_reason(cell: Cell) -> SafeText:
-    """Return why there is no value, a safe sentence without a full stop; empty where there is one."""
+    """Return why a cell has no value, a safe sentence without a full stop; empty if it has one."""
     if not isinstance(cell, Unknown):
         return SafeText("")
     if cell.reason is Reason.IMPOSSIBLE:
