@@ -85,7 +85,7 @@ MOST_PLACES: Final = 20
 """Findings of one rule that are listed, the most costly ones."""
 
 MOST_PURPOSES: Final = 3
-"""Patterns that are told of one finding."""
+"""Most patterns named in one finding."""
 
 _TEXT: Final = 120
 

@@ -91,10 +91,10 @@ AS_HASH: Final = "strings-as-hash"
 NULL: Final = "null-cached"
 
 FEWEST_ASKED: Final = 30
-"""The least number of strings with a known length whose mean stands for the others."""
+"""Least strings of known length whose mean is extrapolated to the others."""
 
 MOST_FIELDS: Final = 100
-"""With more fields a hash may be no listpack any more."""
+"""Fields of a hash beyond which it may not be a listpack."""
 
 MOSTLY: Final = 0.5
 """A share from which on keys of a pattern expire, or are not tiny."""
@@ -119,7 +119,7 @@ class _Saving(NamedTuple):
 
 
 def string_lengths_unknown(basis: Basis) -> str:
-    """Return why the lengths of strings by pattern are not known, if there are strings."""
+    """Return why the lengths of strings by pattern are unknown, if there are strings."""
     stats = basis.report.summary.root.stats
     is_known = stats.strings is not None or STRING.name not in dict(stats.types)
     return "" if is_known else "the report does not have lengths by pattern, as those of older versions"
@@ -148,7 +148,7 @@ def strings_as_hash(basis: Basis) -> Iterator[Finding]:
 
 
 def has_small_entries(server: ServerReport) -> bool | None:
-    """Return whether strings take little beyond their value; None for a server of which it is not known."""
+    """Return whether strings take little beyond their value; None for an unknown server."""
     version, product = _VERSION.match(server.version), server.product.lower()
     if product not in _MEASURED or version is None:
         return None
@@ -245,12 +245,12 @@ def tiny_strings(basis: Basis) -> Iterator[Finding]:
 
 
 def tiny_border(left_ms: float) -> int | None:
-    """Return the first border of TTLs that is not below a duration; None where none is."""
+    """Return the first border of TTLs at or above a duration; None if there is none."""
     return next((at for at, edge_s in enumerate(TTL_EDGES_S) if edge_s * 1000 >= left_ms), None)
 
 
 def tiny_unknown(basis: Basis) -> str:
-    """Return why it is not known which strings are tiny and live long."""
+    """Return why it is unknown which strings are tiny and live long."""
     if why := basis.why_unknown("type", "ttl", "length") or string_lengths_unknown(basis):
         return why
     is_told = tiny_border(basis.number(NULL, "left")) is not None

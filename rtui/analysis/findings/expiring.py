@@ -57,7 +57,7 @@ def such_as(path: Sequence[Node], is_one: Callable[[Node], bool]) -> Iterator[Sa
 def cliffs(basis: Basis) -> Iterator[Finding]:
     """Find the stretches of time in which a large share of a namespace expires.
 
-    Of a namespace and one in it with the same cliff, the inner one is told.
+    Of a namespace and a sub-namespace with the same cliff, only the inner one is reported.
     """
     share, keys = basis.number(CLIFF, "share"), basis.number(CLIFF, "keys")
     within_s = basis.number(CLIFF, "within") / 1000
@@ -102,7 +102,7 @@ def _cliff(basis: Basis, one: Cliff, keys: Amount, memory: Amount | None) -> Fin
 
 
 def _times(one: Cliff, made_at_s: float) -> str:
-    """Return when a cliff begins and ends: `01:12–01:14`, with the date where it is on another day."""
+    """Return the beginning and end of a cliff: `01:12–01:14`, with the date if it is on another day."""
     start, end = humanize.moment(one.start_s), humanize.moment(one.end_s)
     if start[:10] == end[:10]:
         end = SafeText(end[11:])
@@ -114,9 +114,9 @@ def _times(one: Cliff, made_at_s: float) -> str:
 
 
 def mixed(basis: Basis) -> Iterator[Finding]:
-    """Find patterns whose keys expire but for some.
+    """Find patterns of which nearly all keys expire.
 
-    Only single patterns are looked at: that settings stay and sessions beside them expire is as it should be.
+    Only single patterns are judged: a namespace may well have lasting settings beside expiring sessions.
     """
     share, keys = basis.number(MIXED, "share"), basis.number(MIXED, "keys")
     has_lock_rule = basis.severity(LOCK_WITHOUT_TTL) is not Severity.OFF
@@ -169,7 +169,7 @@ def long_locks(basis: Basis) -> Iterator[Finding]:
 
 
 def long_unknown(basis: Basis) -> str:
-    """Return why it is not known which locks live too long."""
+    """Return why it is unknown which locks live too long."""
     is_beyond = basis.number(LOCK_LONG, "longest") > TTL_EDGES_S[-1] * 1000
     why = f"reports tell times to live up to {humanize.seconds(TTL_EDGES_S[-1])} apart; set longest to less"
     return basis.why_unknown("ttl") or (why if is_beyond else "")

@@ -140,13 +140,13 @@ def _unused(basis: Basis, path: Sequence[Node], keys: Amount, memory: Amount | N
 
 
 def idle_border(basis: Basis) -> int | None:
-    """Return the first border of idle times that is not below the days of the rule; None where none is."""
+    """Return the first border of idle times at or above the days of the rule; None if there is none."""
     days_s = basis.number(IDLE, "days") * DAY_S
     return next((at for at, edge_s in enumerate(IDLE_EDGES_S) if edge_s >= days_s), None)
 
 
 def idle_unknown(basis: Basis) -> str:
-    """Return why it is not known which keys are unused."""
+    """Return why it is unknown which keys are unused."""
     if why := basis.why_unknown("idle"):
         return why
     if basis.is_of_replicas:
@@ -157,7 +157,7 @@ def idle_unknown(basis: Basis) -> str:
 
 
 def _idle(node: Node, first: int) -> Figure | None:
-    """Return the keys of a node that have been idle for longer than a border; None where it is not known."""
+    """Return the keys of a node that have been idle for longer than a border; None if unknown."""
     bins = node.stats.idle
     return None if bins is None else total(bins[first + 1 :])
 

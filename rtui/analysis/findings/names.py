@@ -188,7 +188,7 @@ _WITH: Final = {
 """Globs for names that break a rule, and maybe for others, by rule."""
 
 _MOST_EXCLUDED: Final = 8
-"""Namespaces that are left out of a query at most, where its keys are in none."""
+"""Most namespaces excluded in a query for keys that are in none."""
 
 _OF_ONE_BYTE: Final = b"*["
 """How a glob begins that names match by a single byte, wherever it is."""
@@ -322,7 +322,7 @@ def _without_keys(basis: Basis) -> Iterator[EntryReport]:
 
 
 def _why_unseen(basis: Basis, entry: EntryReport) -> str:
-    """Return why the report may lack keys of a pattern, as a phrase; empty where it has all of them."""
+    """Return why the report may lack keys of a pattern, as a phrase; empty if it has all of them."""
     if basis.may_lack:
         return "not every key was seen"
     scope, of_pattern = basis.report.head.scope, glob_of_pattern(entry.pattern)
@@ -336,12 +336,12 @@ def _why_unseen(basis: Basis, entry: EntryReport) -> str:
 
 
 def patterns_unseen(basis: Basis) -> str:
-    """Return why it is not known of some patterns whether they are used; empty where it is of all."""
+    """Return why it is unknown whether some patterns are used; empty if it is known of all."""
     return next((why for entry in _without_keys(basis) if (why := _why_unseen(basis, entry))), "")
 
 
 def expected_unknown(rule: str, basis: Basis) -> str:
-    """Return of which patterns it is not known of every key whether it breaks an expectation; empty where it is."""
+    """Return the patterns with keys that can't be judged by an expectation; empty if there are none."""
     fact = _FACTS[rule.partition("-")[0]]
     expected = [(entry, one) for entry in basis.entries for one in entry.expectations if one.rule == rule]
     if not expected:

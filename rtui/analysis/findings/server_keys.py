@@ -76,7 +76,7 @@ def evicts_lasting(view: HealthView) -> Iterator[Finding]:
 
 
 def _evictable(found: Eviction, report: Report, node: Node) -> Amount | None:
-    """Return how many keys of a namespace the policy may take; None for none, or where that is not known."""
+    """Return how many keys of a namespace the policy may evict; None for none, or if unknown."""
     stats = node.stats
     if not found.takes_expiring_only:
         return Amount(stats.keys)
@@ -147,7 +147,7 @@ def cliff_load(view: HealthView) -> Iterator[Finding]:
 
 
 def _rate(spans: list[Span], counter: str) -> float | None:
-    """Return the rate over several spans together; None where it is not known of any."""
+    """Return the rate over several spans together; None if it is unknown of all."""
     known = [(change, one.seconds) for one in spans if (change := one.change(counter)) is not None and one.seconds > 0]
     return sum(change for change, _ in known) / sum(seconds for _, seconds in known) if known else None
 

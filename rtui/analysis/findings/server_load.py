@@ -302,7 +302,7 @@ def unread_output(view: HealthView) -> Iterator[Finding]:
 
 
 def large_requests(view: HealthView) -> Iterator[Finding]:
-    """Find clients that have sent nearly as much as is kept of a request."""
+    """Find clients with requests of nearly the size limit."""
     limit, share = query_limit(view), view.levels.number(QUERIES, "share")
     sent = [(one, one.query_bytes or 0, "") for one in listed(view) or ()]
     found = [one for one in sent if limit and one[1] >= share * limit]
@@ -332,7 +332,7 @@ def _with_buffers(
 
 
 def _lasts(view: HealthView) -> bool:
-    """Whether there is a session that is long enough for rates."""
+    """Whether the session is long enough for rates."""
     session: Span | None = view.session
     return session is not None and session.seconds >= LEAST_S
 

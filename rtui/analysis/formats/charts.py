@@ -84,7 +84,7 @@ class _Box:
 
 
 def icicle(report: Report) -> Markup:
-    """Return the drawing; nothing where there are no keys."""
+    """Return the drawing; empty without keys."""
     root = report.summary.root
     boxes = sorted(_boxes(report), key=lambda box: (-box.width, box.depth))[:MOST_CELLS]
     if len(boxes) < 2:
@@ -258,7 +258,7 @@ _EDGE: Final = 2.0
 
 
 def spark(line: Line) -> Markup:
-    """Return how a figure went, the newest at the right, with gaps where it was not known; nothing for one value."""
+    """Return the history of a figure, the newest at the right, with gaps for unknown values; empty for one value."""
     known = plotted(line.history)
     if not known:
         return Markup("")

@@ -262,7 +262,7 @@ def summary(found: Found) -> str:
 
 
 def cells_of(text: str) -> int:
-    """Return how many cells of a terminal a safe text takes: wide characters take two, marks none."""
+    """Return the width of a safe text in terminal cells: wide characters take two, marks none."""
     if text.isascii():
         return len(text)
     cells = 0

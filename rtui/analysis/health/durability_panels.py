@@ -39,7 +39,7 @@ def persistence_panel(view: HealthView) -> Panel:
 
 
 def fork_s_a_gib(sample: Sample) -> float | None:
-    """Return how long the last fork took for each GiB that is used; None where there was none."""
+    """Return the seconds of the last fork for each GiB used; None before the first fork."""
     took_us, used = number(sample, "latest_fork_usec"), number(sample, "used_memory")
     return took_us / 1e6 * GIB / used if took_us and used is not None and used >= 1 else None
 
@@ -78,7 +78,7 @@ def _saved_lines(view: HealthView) -> Iterator[Line]:
 
 
 def _rdb_age(sample: Sample) -> float | None:
-    """Return how long ago the last RDB was written, by the server's clock if that is known; None where none was."""
+    """Return the seconds since the last RDB file, by the server's clock if known; None without any."""
     saved = number(sample, "rdb_last_save_time")
     return max(0.0, now_s(sample) - saved) if saved else None
 
@@ -159,7 +159,7 @@ def out_of_reach(sample: Sample) -> tuple[Peer, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
-    """How many primaries there are that have a say when one has died."""
+    """The primaries with slots, and how many of them are in reach to vote on a failover."""
 
     reached: int
     primaries: int
@@ -192,7 +192,7 @@ def sentinel_lines(view: HealthView) -> Iterator[Line]:
 
 
 def needed_sentinels(sample: Sample) -> int | None:
-    """Return how many Sentinels a failover takes: the quorum, and a majority of all; None where none answers."""
+    """Return the Sentinels needed for a failover: the quorum, and a majority of all; None if none answers."""
     needed = [max(one.quorum or 0, (one.sentinels or 0) // 2 + 1) for one in sample.sentinels if not one.failure]
     return max(needed, default=None)
 
@@ -275,12 +275,12 @@ def _primary_of(sample: Sample) -> str:
 
 
 def most_behind(sample: Sample) -> float | None:
-    """Return how many bytes the replica has not acknowledged that is most behind; None where no offset is known."""
+    """Return the bytes not acknowledged by the replica that is most behind; None if no offset is known."""
     return max((size for one in sample.replicas if (size := behind(sample, one)) is not None), default=None)
 
 
 def backlog_s(view: HealthView) -> float | None:
-    """Return how long an outage the backlog survives with the writes of the session; None where that can't be told."""
+    """Return the seconds of outage that the backlog survives at the write rate of the session; None if unknown."""
     size, session = view.number("repl_backlog_size"), view.session
     if size is None or session is None or session.seconds < LEAST_S:
         return None

@@ -265,7 +265,7 @@ def limits(view: HealthView) -> dict[str, Limit]:
 
 
 def query_limit(view: HealthView) -> int | None:
-    """Return how much of a request is kept at most; None where it is not known."""
+    """Return the most bytes of a request that are buffered; None if unknown."""
     text = view.setting("client-query-buffer-limit") or ""
     return int(text) if text.isdigit() else None
 

@@ -52,15 +52,15 @@ class Line:
     remedy: str = ""
     """The remedy; a sentence."""
     source: str = ""
-    """Where the threshold comes from."""
+    """The source of the threshold."""
     rule: str = ""
-    """The rule that finds it where it is not normal."""
+    """The rule that judges it."""
     history: tuple[float | None, ...] = ()
     """The same figure in the samples of the session, oldest first; None where it was not known."""
 
 
 LEAST_VALUES: Final = 2
-"""Of fewer known values there is no chart."""
+"""Least known values for a chart."""
 
 LEAST_SPAN: Final = 0.05
 """The least height of a chart as a share of its highest value: small changes look level."""
@@ -72,7 +72,7 @@ def top_of_chart(low: float, high: float) -> float:
 
 
 def plotted(history: Sequence[float | None]) -> list[float]:
-    """Return the known values of a history; none where they are too few for a chart."""
+    """Return the known values of a history; empty if they are too few for a chart."""
     known = [value for value in history if value is not None]
     return known if len(known) >= LEAST_VALUES else []
 
@@ -248,10 +248,10 @@ def value_text(line: Line, value: Cell = None, display: Display = _DISPLAY) -> S
 
 
 OUTLIER: Final = 1.5
-"""A node stands out whose figure is this many times the median of all nodes with its role."""
+"""Multiple of the median over all nodes with its role from which a node is an outlier."""
 
 LEAST_NODES: Final = 3
-"""Of fewer nodes with a role none stands out."""
+"""Least nodes with a role among which there are outliers."""
 
 _NODE: Final = Column("node", "node", Unit.TEXT)
 _STATE: Final = Column("state", "state", Unit.TEXT, 14, "What is wrong with the node, the worst first")
@@ -305,7 +305,7 @@ def _cell(sample: Sample, name: str) -> Cell:
 
 
 def _outlying(sample: Sample, alike: list[Sample]) -> SafeText:
-    """Return in which figures a node stands out, the most first: `memory 4.1×`."""
+    """Return the figures in which a node is an outlier, the worst first: `memory 4.1×`."""
     found = []
     for name, column in _COMPARED.items():
         values = [value for one in alike if (value := number(one, name)) is not None]

@@ -20,7 +20,7 @@ from rtui.keyspace.text.key_segments import KeySegments
 from rtui.keyspace.text.segments import DEFAULT_SEPARATORS, Separators
 
 MOST_LEVELS: Final = 32
-"""Segments of a name that are told apart; the others stand in the last one."""
+"""Segments of a name that are told apart; the last one holds the rest."""
 
 _CUT: Final = re.compile(rb"\.\.\. \([0-9]+ more (?:bytes|arguments)\)\Z")
 
@@ -39,7 +39,7 @@ _FIRST_KEY: Final = {
     **dict.fromkeys(("LMPOP", "SINTERCARD", "ZDIFF", "ZINTER", "ZINTERCARD", "ZMPOP", "ZUNION"), 2),
     **dict.fromkeys(("BLMPOP", "BZMPOP", "MIGRATE"), 3),
 }
-"""Where the first key stands, of commands where that is not right behind the name."""
+"""The index of the first key, for commands where it does not follow the name."""
 
 _AFTER_A_NUMBER: Final = frozenset({"EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO", "FCALL", "FCALL_RO"})
 """Commands whose second argument says how many keys follow."""
@@ -48,7 +48,7 @@ _AFTER_STREAMS: Final = frozenset({"XREAD", "XREADGROUP"})
 
 
 def first_key(entry: LoggedCommand) -> bytes | None:
-    """Return the first key that a command names; None where it names none, or that can't be told."""
+    """Return the first key of a command; None if it has none, or its place is unknown."""
     command, argv = entry.name, entry.argv
     if command in _WITHOUT_KEY or command.startswith("FT."):
         return None
@@ -164,7 +164,7 @@ def slow_panel(view: HealthView) -> Panel:
 
 
 def logged(view: HealthView, source: Source) -> tuple[LoggedCommand, ...]:
-    """Return the entries of a log that are known; none where it is empty or not known."""
+    """Return the known entries of a log; empty if the log is empty or unknown."""
     told = view.told(source)
     if told is None:
         return ()

@@ -49,7 +49,7 @@ _OWN: Final[dict[str, Callable[[OwnUse], int]]] = {
     "keyspace_hits": lambda own: own.hits,
     "keyspace_misses": lambda own: own.misses,
 }
-"""Counters that rtui adds to, and how much it has added so far."""
+"""Counters that include rtui's own commands, and rtui's part so far."""
 
 
 @dataclass(frozen=True)
@@ -193,12 +193,12 @@ class HealthView:
 
     @property
     def last(self) -> Span | None:
-        """The time between the last two samples; None where there is one sample only."""
+        """The time between the last two samples; None with a single sample."""
         return self.spans[-1] if self.spans else None
 
     @cached_property
     def session(self) -> Span | None:
-        """The longest time up to now in which the counters went on; None where there was none."""
+        """The longest time up to now without a reset of the counters; None without any."""
         first = None
         for span in reversed(self.spans):
             if not span.is_continuous:
