@@ -183,7 +183,7 @@ class RowsSearch(Search):
         for column, count in found.undecided.most_common():
             fact = _FACT_OF[column]
             terms = " ".join(str(term) for term in self.query.about(fact))
-            why = f"the analysis does not know {fact.command} of them"
+            why = f"the analysis does not know {fact.command} of {'it' if count == 1 else 'them'}"
             notes.append(f"{humanize.keys(count)} could not be decided for {terms}: {why}.")
         return tuple(SafeText(note) for note in notes)
 
