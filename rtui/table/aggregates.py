@@ -249,17 +249,21 @@ class Aggregates:
         """Return the sums of all keys, none of which may wait to be folded."""
         return Collected(self.partial, self.big, self.registered, self.keys, self.unread_keys, self.vanished_keys)
 
-    def merge(self, other: Collected) -> None:
-        """Add keys of the same pass that were inspected elsewhere; nothing may be folded meanwhile."""
-        self.partial.merge(other.partial)
+    def merge(self, other: Collected) -> Steps[None]:
+        """Add keys of the same pass that were inspected elsewhere, once no summary is made of the sums."""
+        yield from self._alone(self._merge_sums(other))
         self.big.merge(other.big)
-        if self.registered is not None and other.registered is not None:
-            self.registered.merge(other.registered)
         self.keys += other.keys
         self.unread_keys += other.unread
         self.vanished_keys += other.vanished
-        self.slots.found = self.partial.slots.copy()
         self.revision += 1
+
+    def _merge_sums(self, other: Collected) -> Slices[None]:
+        self.partial.merge(other.partial)
+        if self.registered is not None and other.registered is not None:
+            self.registered.merge(other.registered)
+        self.slots.found = self.partial.slots.copy()
+        yield
 
     def summary(self, sample: SampledKeyspace | None = None) -> Steps[Summary]:
         """Return the summary of all keys of one moment; `counted` is of the same.

@@ -79,7 +79,7 @@ def assert_parts_add_up(batches: Batches, places: Sequence[int], registry: Regis
             table.add_unread([b"long"])
             table.add_vanished(2)
         finish(part.add_held())
-        joined.merge(pickle.loads(pickle.dumps(part.collected())))  # noqa: S301 - its own
+        finish(joined.merge(pickle.loads(pickle.dumps(part.collected()))))  # noqa: S301 - its own
     one, other = finish(whole.summary()), finish(joined.summary())
     assert_same(one, other)
     assert (one.naming is not None) == (registry is not None)
@@ -93,6 +93,20 @@ def test_parts_that_other_processes_found_add_up(batches: Batches, data: st.Data
         assert_parts_add_up(
             batches, data.draw(st.lists(st.integers(0, 2), min_size=len(batches), max_size=len(batches)))
         )
+
+
+def test_parts_wait_for_a_summary_that_is_being_made() -> None:
+    batches = drawn(5, 900)
+    joined, part = table_of_batches(batches[:2]), table_of_batches(batches[2:])
+    finish(part.add_held())
+    making, merging = joined.summary(), joined.merge(part.collected())
+    make = next(making)
+    assert make is not None
+    assert next(merging) is None  # it waits
+    make()
+    assert finish(making).root.stats.keys == sum(len(batch.keys) for batch, _ in batches[:2])
+    finish(merging)
+    assert finish(joined.summary()).root.stats.keys == 900
 
 
 @pytest.mark.parametrize("seed", [4, 9])

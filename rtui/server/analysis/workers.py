@@ -451,7 +451,7 @@ async def collect_in_workers(made: AnalysisPass, options: AnalysisOptions, deplo
             scan.parts[worker.number] = _lost(worker, nodes, failure.happened if failure else SafeText(""))
             return
         async with adding:
-            await asyncio.to_thread(made.findings.merge, found.sums)
+            await in_slices(made.findings.merge(found.sums))
             adopted = await failure_of(nodes.adopt(found.nodes), name="rtui nodes of a worker")
         made.notes += [note for note in found.notes if note not in made.notes]
         if adopted is not None:
