@@ -489,13 +489,14 @@ def _lost(worker: Worker, nodes: InspectedNodes, why: SafeText) -> ScanPart:
 
 async def _doubt_taken_in(scan: PartedScan, deployment: Deployment) -> None:
     """Doubt slots that a node of another part is importing with keys, though no node reports them as migrating."""
+    owners = scan.owners
     for node_id, slots in scan.taken_in.items():
 
         async def empty(node_id: str = node_id, slots: Sequence[int] = tuple(slots)) -> None:
             found = await slots_without_keys(await deployment.connection_of(node_id), slots)
             left = [slot for slot in slots if slot not in found]
-            for owner in {scan.owners[slot] for slot in left}:
+            for owner in {owners[slot] for slot in left}:
                 label = deployment.label_of(owner or "")
-                scan.doubt(owner, label, [slot for slot in left if scan.owners[slot] == owner])
+                scan.doubt(owner, label, [slot for slot in left if owners[slot] == owner])
 
         await failure_of(empty(), name="rtui slots taken in")

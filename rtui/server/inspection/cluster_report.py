@@ -72,8 +72,8 @@ def _moving(
     nodes: Sequence[ClusterNode], scan: Scan | PartedScan, label_of: Callable[[str], str]
 ) -> tuple[MovingSlot, ...]:
     """Return the slots that nodes are handing over, as they said last."""
-    labels = {one.id: one.label for one in nodes}
-    found = ((slot, labels.get(scan.owners[slot] or ""), target) for slot, target in sorted(scan.moves.items()))
+    labels, owners = {one.id: one.label for one in nodes}, scan.owners
+    found = ((slot, labels.get(owners[slot] or ""), target) for slot, target in sorted(scan.moves.items()))
     return tuple(MovingSlot(slot, label, label_of(target)) for slot, label, target in found if label is not None)
 
 

@@ -44,10 +44,10 @@ class ScanPart:
     @classmethod
     def ended(cls, scan: Scan, keys: int, slots: Collection[int]) -> ScanPart:
         """Return the final state of a scan of these slots that has ended."""
-        wanted = frozenset(slots)
+        wanted, owners = frozenset(slots), scan.owners
         return replace(
             cls.of(scan, keys),
-            owners={slot: scan.owners[slot] for slot in slots},
+            owners={slot: owners[slot] for slot in slots},
             moves={slot: target for slot, target in scan.moves.items() if slot in wanted},
             taken_in=scan.taken_in,
             uncovered=tuple(scan.uncovered),
