@@ -1,4 +1,4 @@
-"""What the README says about CI: its YAML is read as GitHub and pre-commit read it, its lines are run by bash.
+"""What the help page about CI says: its YAML is read as GitHub and pre-commit read it, its lines are run by bash.
 
 `rtui` in these lines is a script that has this process run the command line and passes on what that prints, so that
 not every line starts Python anew.
@@ -26,8 +26,8 @@ from pre_commit.clientlib import CONFIG_SCHEMA
 from rtui.cli.main import run
 from tests.servers import CHECKOUT, Server
 
-README = (CHECKOUT / "README.md").read_text("utf-8")
-BLOCKS = dict(re.findall(r"^```yaml\n# (\S+)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE))
+PAGE = (CHECKOUT / "rtui/help/ci.md").read_text("utf-8")
+BLOCKS = dict(re.findall(r"^```yaml\n# (\S+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 WORKFLOW = yaml.safe_load(BLOCKS[".github/workflows/keyspace.yml"])
 HOOKS = yaml.safe_load(BLOCKS[".pre-commit-config.yaml"])
 
@@ -159,7 +159,7 @@ def test_hooks_before_a_commit(shell: Shell, valkey: Server) -> None:
         return [shell.run(shlex.split(hook["entry"])) for hook in hooks]
 
     (baseline,) = re.findall(
-        r"`(rtui report -o \S+)`", README.partition("# .pre-commit")[0].rpartition("Before each")[2]
+        r"`(rtui report -o \S+)`", PAGE.partition("# .pre-commit")[0].rpartition("Before each")[2]
     )
     assert shell.run(shlex.split(baseline)) == 0
     assert commit() == [0, 0]
