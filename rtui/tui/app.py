@@ -6,14 +6,13 @@ import asyncio
 import contextlib
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import events, on
 from textual.binding import BindingType
-from textual.command import CommandPalette, Provider
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
@@ -30,7 +29,7 @@ from rtui.server.wire.supervised_tasks import as_rtui_error
 from rtui.tui.connect import ConnectScreen, DatabasesScreen, ServersScreen, known_places, of_report_first
 from rtui.tui.kit.choice import QuitScreen
 from rtui.tui.kit.command import APP_COMMANDS, Owner, bindings
-from rtui.tui.kit.command_screen import CommandProvider, KeysWanted, PaletteScreen
+from rtui.tui.kit.command_screen import KeysWanted
 from rtui.tui.kit.history import History, Leaving
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import literal
@@ -71,7 +70,7 @@ class RtuiApp(TerminalApp):
     TITLE = "rtui"
     CSS_PATH = CSS_FILE
     BINDINGS: ClassVar[list[BindingType]] = bindings(APP_COMMANDS, Owner.APP)
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {CommandProvider}
+    ENABLE_COMMAND_PALETTE = False
     offers_servers: ClassVar[bool] = True
     """Whether servers can be gone to by name."""
 
@@ -476,6 +475,9 @@ class RtuiApp(TerminalApp):
         self.navigation.help()
 
     def action_command_palette(self) -> None:
-        """Search all commands."""
-        if not isinstance(self.screen, CommandPalette):
-            self.push_screen(PaletteScreen())
+        """Find a command or a panel by name."""
+        self.navigation.goto(only_commands=True)
+
+    def action_theme(self) -> None:
+        """Choose another theme."""
+        self.navigation.goto("theme ")

@@ -1,9 +1,9 @@
 """The line that goes to anything by name, over the screen that is shown, with a list of matches.
 
-It is a screen of our own and not Textual's palette, which would do for commands: that one shows the hits of its
-providers for an earlier text while they look for the present one, so that Enter may run an unwanted command; it makes a
-widget option of each hit; and it has two lines for each. Here a million names are searched in slices, the list is
-painted from lines, kinds and notes have columns, and Enter waits for the search.
+It is a screen of our own and not Textual's palette: that one shows the hits of its providers for an earlier text while
+they look for the present one, so that Enter may run an unwanted command; it makes a widget option of each hit; and it
+has two lines for each. Here a million names are searched in slices, the list is painted from lines, kinds and notes
+have columns, and Enter waits for the search.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.matching import Match, Matcher, MatchKind
 from rtui.tui.kit.bars import InputLine
+from rtui.tui.kit.command import Group, ScreenCommand
 from rtui.tui.kit.command_screen import PAUSE_S, FocusScreen
 from rtui.tui.kit.layout import display
 from rtui.tui.kit.line_view import RowsView, set_content_height
@@ -38,11 +39,12 @@ from rtui.tui.kit.styled_text import ROLE_CLASSES, Line, Role, Span, cut, cut_mi
 
 
 class GotoKind(Enum):
-    """The kind of a destination; of equally good matches, the first kinds come first."""
+    """The kind of a destination; the first kinds come first, in a whole list and of equally good matches."""
 
-    LIST = literal("list")
+    TASK = literal("task")
     PANEL = literal("panel")
     SCREEN = literal("screen")
+    LIST = literal("list")
     QUERY = literal("query")
     DATABASE = literal("database")
     PROFILE = literal("profile")
@@ -51,9 +53,17 @@ class GotoKind(Enum):
     KEY = literal("key")
     COMMAND = literal("command")
     THEME = literal("theme")
+    MOVE = literal("move")
+
+    @classmethod
+    def of_command(cls, command: ScreenCommand) -> GotoKind:
+        """Return the kind of a command."""
+        return cls.TASK if command.words else cls.MOVE if command.group is Group.MOVE else cls.COMMAND
 
 
 KIND_CELLS: Final = max(len(kind.value) for kind in GotoKind)
+
+COMMAND_KINDS: Final = frozenset({GotoKind.TASK, GotoKind.COMMAND, GotoKind.MOVE})
 
 RANKS: Final = {kind: rank for rank, kind in enumerate(GotoKind)}
 
@@ -67,7 +77,7 @@ NARROWING: Final = {
     "db": (frozenset({GotoKind.DATABASE}), literal("databases of this server with key counts")),
     "profile": (frozenset({GotoKind.PROFILE, GotoKind.SERVER}), literal("profiles and recent servers")),
     "theme": (frozenset({GotoKind.THEME}), literal("themes: the colours of everything")),
-    "cmd": (frozenset({GotoKind.COMMAND}), literal("commands of this screen")),
+    "cmd": (COMMAND_KINDS, literal("commands of this screen")),
 }
 """Words that narrow the list when a blank follows them: to which kinds, and a name for these."""
 
@@ -102,6 +112,18 @@ class Destination:
     """Goes there, once the list is closed; may return an awaitable. None for an entry that fills the line instead."""
     fill: str = ""
     """The text that fills the line."""
+    words: str = field(default="", compare=False)
+    """Other words by which it is found."""
+
+    def match(self, matcher: Matcher) -> Match | None:
+        """Return how well it matches: by its name, by the beginning of one of its words, at last by its note."""
+        of_name, text = matcher.match(self.name), self.words.encode()
+        found = [] if of_name is None else [of_name]
+        for also in (text, self.note.encode()) if self.words else ():
+            one = matcher.match(also, in_order=False)
+            if one is not None and one.kind < MatchKind.INSIDE:
+                found.append(one if also is text else one._replace(kind=MatchKind.INSIDE))
+        return min(found, default=None)
 
 
 def list_entries(kinds: Iterable[GotoKind]) -> list[Destination]:
@@ -119,12 +141,12 @@ Ranked = tuple[Match, int, Destination]
 
 
 def matching(entries: Sequence[Destination], query: Wanted) -> list[Ranked]:
-    """Return the entries that match, the best ones first; without a text all of the kinds, in the order given."""
-    among = [entry for entry in entries if entry.kind in query.kinds]
+    """Return the entries that match, the best ones first; without a text all, by kind and in the order given."""
+    among = sorted((entry for entry in entries if entry.kind in query.kinds), key=lambda entry: RANKS[entry.kind])
     if not query.text:
         return [(Match(MatchKind.EXACT, 0, at), 0, entry) for at, entry in enumerate(among)]
     matcher = Matcher(query.text.encode("utf-8", "surrogateescape"))
-    found = [(matcher.match(entry.name), entry) for entry in among]
+    found = [(entry.match(matcher), entry) for entry in among]
     return ranked((match, entry) for match, entry in found if match is not None)
 
 
@@ -134,11 +156,14 @@ def ranked(found: Iterable[tuple[Match, Destination]]) -> list[Ranked]:
     return sorted(made, key=lambda one: (one[0].kind, one[1], one[0].spread, one[0].length, one[2].name))
 
 
-MOST_SHOWN: Final = 60
+MOST_SHOWN: Final = 120
 """Most entries that are listed."""
 
 MOST_TYPED: Final = 512
 """Most characters that can be typed."""
+
+GOTO: Final = literal("Go to")
+PLACEHOLDER: Final = "panel, command, namespace, key, database, profile, theme"
 
 NAME_LIMIT: Final = 200
 """Characters of a name that are shown at most."""
@@ -268,14 +293,16 @@ class GotoScreen(ModalScreen[Destination | None], FocusScreen[Destination | None
         Binding("tab", "complete", show=False, priority=True),
     ]
 
-    def __init__(self, entries: Sequence[Destination], loaded: Loaded | None, typed: str = "") -> None:
-        """`entries` are all destinations but names of keys; `loaded` is None without a keyspace."""
+    def __init__(
+        self, entries: Sequence[Destination], loaded: Loaded | None, typed: str = "", *, title: SafeText = GOTO
+    ) -> None:
+        """`entries` are all destinations but names of keys; `loaded` is None if those are not searched."""
         super().__init__()
         self._entries = list(entries)
         self._loaded = loaded
         self.line = InputLine(
             typed,
-            placeholder="panel, command, namespace, key, database, profile, theme",
+            placeholder=PLACEHOLDER if title is GOTO else "a command, a panel, or Redis' word for it",
             id="goto-line",
             compact=True,
             select_on_focus=False,
@@ -284,7 +311,7 @@ class GotoScreen(ModalScreen[Destination | None], FocusScreen[Destination | None
         self.line.cursor_blink = False
         self.list = EntryList()
         self._card = Vertical(self.line, self.list, id="goto-card")
-        self._card.border_title = "Go to"
+        self._card.border_title = title
         self._hint = literal("")
         """The text below the list; setting the same again would paint the whole list again."""
         self._search: Worker[None] | None = None
@@ -397,6 +424,11 @@ class GotoScreen(ModalScreen[Destination | None], FocusScreen[Destination | None
     def _fill(self, text: str) -> None:
         self.line.value = text
         self.line.cursor_position = len(text)
+
+    def on_click(self, event: events.Click) -> None:
+        """Close the list when the screen beside it is clicked."""
+        if event.widget is self:
+            self.dismiss(None)
 
     def action_leave(self) -> None:
         """Close the list."""

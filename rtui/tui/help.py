@@ -37,19 +37,27 @@ def groups_for(commands: Sequence[ScreenCommand], owners: Sequence[str]) -> list
     """
     first: dict[Group, None] = {}
     for owner in owners:
-        of_owner = {command.group for command in commands if command.owner == owner} - {Group.APP}
+        of_owner = {command.group for command in commands if command.owner == owner} - {Group.APP, Group.MOVE}
         first |= dict.fromkeys(group for group in Group if group in of_owner)
     return list(first | dict.fromkeys(Group))
 
 
 def keys_page(commands: Sequence[ScreenCommand], groups: Iterable[Group] = Group) -> HelpPage:
-    """Return the page of the commands under their headings."""
+    """Return the page of the commands under their headings, those with words of Redis first in each.
+
+    The keys that move a cursor are the same in every list, and are there once.
+    """
     entries: list[Entry] = []
     for group in groups:
-        of_group = [one for one in commands if one.group is group and one.owner is not Owner.CONNECT]
+        of_group: dict[str, ScreenCommand] = {}
+        for one in commands:
+            if one.group is group and one.owner is not Owner.CONNECT:
+                of_group.setdefault(one.id if group is Group.MOVE else one.action, one)
         if of_group:
             entries.append(Entry(term=SafeText(group.value)))
-        entries += [Entry(SafeText(one.help), SafeText(one.key_text or "–"), SafeText(one.title)) for one in of_group]
+        for one in sorted(of_group.values(), key=lambda one: not one.words):
+            term, words = SafeText(one.key_text or "–"), SafeText(one.words)
+            entries.append(Entry(SafeText(one.help), term, SafeText(one.title), words))
     return HelpPage(literal("Keys"), tuple(entries))
 
 

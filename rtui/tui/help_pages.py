@@ -38,6 +38,8 @@ class Entry:
     text: SafeText = NO_TEXT
     term: SafeText = NO_TEXT
     title: SafeText = NO_TEXT
+    words: SafeText = NO_TEXT
+    """Other words by which it is found."""
 
     @property
     def is_heading(self) -> bool:
@@ -46,7 +48,7 @@ class Entry:
 
     def has(self, words: Sequence[str]) -> bool:
         """Whether all words, in small letters, are in it."""
-        whole = f"{self.term} {self.title} {self.text}".casefold()
+        whole = f"{self.term} {self.title} {self.text} {self.words}".casefold()
         return all(word in whole for word in words)
 
 

@@ -22,7 +22,16 @@ from rtui.tui import log_lines
 from rtui.tui.kit.bars import Bar, FilterInput, TitleBar
 from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.clipboard import copy_text
-from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Group, Owner, ScreenCommand, bindings
+from rtui.tui.kit.command import (
+    APP_COMMANDS,
+    Condition,
+    Conditions,
+    Group,
+    Owner,
+    ScreenCommand,
+    bindings,
+    move_commands,
+)
 from rtui.tui.kit.command_screen import FLUSH_S, REST_S, drive
 from rtui.tui.kit.history import LogPlace
 from rtui.tui.kit.line_view import LinePanel, OpenRows, set_content_height
@@ -35,11 +44,7 @@ _entries = partial(ScreenCommand, group=Group.LOG, owner=Owner.ENTRIES)
 _log = partial(ScreenCommand, group=Group.LOG, owner=Owner.LOG)
 
 LOG_COMMANDS: Final = (
-    _entries("cursor_up", ("up", "k"), "Entry before", "Move to the entry above; new ones no longer move the list."),
-    _entries("cursor_down", ("down", "j"), "Entry after", "Move to the entry below."),
-    _entries("page_up", ("pageup", "ctrl+b"), "Page up", "Move up by a screenful."),
-    _entries("page_down", ("pagedown", "ctrl+f"), "Page down", "Move down by a screenful."),
-    _entries("first", ("home", "g"), "Oldest", "Move to the oldest entry that is kept."),
+    *move_commands(Owner.ENTRIES, "entry")[:-1],
     _entries("last", ("end", "G"), "Latest", "Move to the latest entry, and stay on what comes.", footer=5),
     _entries(
         "open", ("enter", "right", "l"), "Whole entry",

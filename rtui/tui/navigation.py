@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, Final
 
 from textual.app import App
-from textual.command import CommandPalette
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen, Screen
 from textual.scroll_view import ScrollView
@@ -30,7 +29,7 @@ from rtui.server.user.known_servers import Profiles, RecentServers
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.target import Target
 from rtui.tui.analyse.panel import ReportStates
-from rtui.tui.analyse.report_panel import ANALYSE_COMMANDS, PANELS
+from rtui.tui.analyse.report_panel import ANALYSE_COMMANDS, COMPARE_COMMAND, PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse import detail_pane, key_tree, value_pane, value_view
 from rtui.tui.browse.commands import BROWSE_COMMANDS
@@ -39,7 +38,7 @@ from rtui.tui.connect import CONNECT_COMMANDS, known_places
 from rtui.tui.find.found_rows import USUAL, FoundRows
 from rtui.tui.find.found_view import FIND_COMMANDS, FoundBody
 from rtui.tui.find.screen import FindScreen, new_rows
-from rtui.tui.goto import NARROWING, Destination, GotoKind, GotoScreen, Loaded
+from rtui.tui.goto import COMMAND_KINDS, NARROWING, Destination, GotoKind, GotoScreen, Loaded
 from rtui.tui.help import HelpScreen
 from rtui.tui.help_pages import HelpPage, conventions_page, rules_page, topics
 from rtui.tui.kit import bars, line_view, panel_view, table
@@ -53,7 +52,7 @@ from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.textual_private import Toast
 from rtui.tui.kit.themes import CSS_FILE
 from rtui.tui.log import LOG_COMMANDS, LogScreen, LogView
-from rtui.tui.server.panels import NODES, OVERVIEW, SERVER_COMMANDS
+from rtui.tui.server.panels import NODES, SERVER_COMMANDS
 from rtui.tui.server.panels import PANELS as SERVER_PANELS
 from rtui.tui.server.screen import ServerScreen, ServerStates
 
@@ -230,12 +229,17 @@ class Navigation:
 
     # by name
 
-    def goto(self) -> None:
-        """Go to anything by name."""
+    def goto(self, typed: str = "", *, only_commands: bool = False) -> None:
+        """Go to anything by name, the line beginning with a text; or only to commands and panels."""
         screen = self._app.screen
         if not isinstance(screen, CommandScreen):
             return
-        goto = GotoScreen([*self._destinations(screen)], self._loaded())
+        entries = [*self._destinations(screen)]
+        if only_commands:
+            among = COMMAND_KINDS | {GotoKind.PANEL, GotoKind.SCREEN}
+            goto = GotoScreen([one for one in entries if one.kind in among], None, title=literal("Commands"))
+        else:
+            goto = GotoScreen(entries, self._loaded(), typed)
 
         async def chosen(entry: Destination | None) -> None:
             if entry is not None and entry.go is not None:
@@ -244,7 +248,7 @@ class Navigation:
                     await done
 
         self._app.push_screen(goto, chosen)
-        if self._offers_servers:
+        if self._offers_servers and not only_commands:
             work = self._offer_servers(goto)
             self._app.run_worker(work, group="goto", exclusive=True, exit_on_error=False, description="servers")
 
@@ -269,37 +273,42 @@ class Navigation:
         if session is not None or isinstance(screen, AnalyseScreen):
             for panel in PANELS:
                 note, go = SafeText(f"{panel.key}  {panel.help}"), partial(self.go_to, PanelPlace(panel.id))
-                yield Destination(GotoKind.PANEL, panel.title, panel.title.encode(), note, go)
+                yield Destination(GotoKind.PANEL, panel.title, panel.title.encode(), note, go, words=panel.words)
         if session is not None:
-            tree, log, server = literal("Tree"), literal("Command log"), literal("Server health")
+            tree = literal("Tree")
             yield Destination(GotoKind.SCREEN, tree, tree.encode(), go=self._go_to_tree)
-            yield Destination(GotoKind.SCREEN, log, log.encode(), go=partial(self.go_to, LogPlace()))
-            about = literal("!  what is wrong with the server, and the most important figures")
-            yield Destination(
-                GotoKind.PANEL, server, server.encode(), about, partial(self.go_to, ServerPlace(OVERVIEW))
-            )
             for shown in SERVER_PANELS:
-                if shown.id not in (NODES, OVERVIEW):
+                if shown.id != NODES or session.status.server.cluster_enabled:
                     title, go = SafeText(f"{shown.title} of the server"), partial(self.go_to, ServerPlace(shown.id))
                     note = SafeText(f"! {shown.key}  {shown.help}")
-                    yield Destination(GotoKind.PANEL, title, title.encode(), note, go)
+                    yield Destination(GotoKind.PANEL, title, title.encode(), note, go, words=shown.words)
             yield from self._databases(session)
             for name, line in saved_queries(self._settings.settings, session.target).items():
                 find = partial(self.show_keys, session, KeysWanted(read(line).query))
                 yield Destination(
                     GotoKind.QUERY, display_text(f"@{name}"), f"@{name}".encode(), display_text(line), find
                 )
-        for command in screen.offered():
-            if command.id not in ("goto", "log", "server") and not command.call.startswith("show_panel"):
-                run = partial(self._run_command, screen, command)
-                text, keys = SafeText(command.title), SafeText(command.key_text)
-                note = SafeText(f"{keys}  {command.help}") if keys else SafeText(command.help)
-                yield Destination(GotoKind.COMMAND, text, text.encode(), note, run)
+        if session is not None and not isinstance(screen, AnalyseScreen):
+            yield self._command(COMPARE_COMMAND, self._compare)
+        for command in sorted(screen.offered(), key=lambda one: one.footer or bars.WAYS):
+            if command.id not in ("goto", "command_palette") and not command.call.startswith("show_panel"):
+                yield self._command(command, partial(self._run_command, screen, command))
         for theme in sorted(app.available_themes):
             note = literal("in use") if theme == app.theme else literal("")
             yield Destination(
                 GotoKind.THEME, display_text(theme), theme.encode(), note, partial(setattr, app, "theme", theme)
             )
+
+    @staticmethod
+    def _command(command: ScreenCommand, run: Callable[[], object]) -> Destination:
+        text, note = SafeText(command.title), SafeText(f"{command.key_text}  {command.help}".lstrip())
+        return Destination(GotoKind.of_command(command), text, text.encode(), note, run, words=command.words)
+
+    async def _compare(self) -> None:
+        """Go to the analysis, and choose an earlier report there."""
+        await self._go_to_tree()
+        self.analyse()
+        self._app.call_later(self._app.run_action, COMPARE_COMMAND.action)
 
     def _databases(self, session: BrowsingSession) -> Iterator[Destination]:
         """Yield the databases that hold keys, and the browsed one."""
@@ -400,7 +409,7 @@ def all_css() -> str:
     """Return the style sheets of the application and of every widget it uses, one after the other."""
     sources: tuple[type, ...] = (
         App, Screen, ModalScreen, Widget, ScrollView, Vertical, Horizontal, Input, OptionList, SelectionList, Toast,
-        ScrollBar, CommandPalette, line_view.LinePanel, bars.Bar, key_tree.KeyTree, line_view.RowsView,
+        ScrollBar, line_view.LinePanel, bars.Bar, key_tree.KeyTree, line_view.RowsView,
         detail_pane.DetailPane, value_pane.ValuePane, value_view.ValuePrompt, value_view.ValueView,
         line_view.ScrollingPanel, bars.TabBar, panel_view.PanelView, table.TableBody, table.ReportTable, LogView,
         FoundBody,

@@ -33,13 +33,12 @@ from textual.driver import Driver
 from textual.filter import LineFilter, Monochrome
 from textual.message import Message
 from textual.screen import Screen
-from textual.theme import ThemeProvider
 from textual.timer import Timer
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.options import BrowseOptions
 from rtui.tui.kit.command import CHOSEN_KEYS, choose_keys
-from rtui.tui.kit.command_screen import CommandScreen, HoldKeypresses, PaletteScreen, failure_text, is_reachable
+from rtui.tui.kit.command_screen import CommandScreen, HoldKeypresses, failure_text, is_reachable
 from rtui.tui.kit.layout import TERMINAL, display_text
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.terminal import (
@@ -255,10 +254,6 @@ class TerminalApp(App[int]):
         if error is not None:
             self._exit_renderables.append(Text(failure_text(error)))
         self._close_messages_no_wait()
-
-    def action_theme(self) -> None:
-        """Choose another theme."""
-        self.push_screen(PaletteScreen(providers=[ThemeProvider], placeholder="Search for themes…"))
 
     def _register_themes(self, palette: Palette) -> None:
         """Register the themes that parse; keep messages about the others."""

@@ -158,9 +158,7 @@ def test_hooks_before_a_commit(shell: Shell, valkey: Server) -> None:
     def commit() -> list[int]:
         return [shell.run(shlex.split(hook["entry"])) for hook in hooks]
 
-    (baseline,) = re.findall(
-        r"`(rtui report -o \S+)`", PAGE.partition("# .pre-commit")[0].rpartition("Before each")[2]
-    )
+    (baseline,) = re.findall(r"`(rtui report -o \S+)`", PAGE.partition("# .pre-commit")[0].rpartition("Before each")[2])
     assert shell.run(shlex.split(baseline)) == 0
     assert commit() == [0, 0]
     valkey.admin.expire("order:7", 3_600)

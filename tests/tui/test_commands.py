@@ -27,13 +27,16 @@ from rtui.tui.help import keys_page
 from rtui.tui.help_pages import page_lines
 from rtui.tui.kit.choice import CardScreen, ChoiceList, ListScreen, QuitScreen, TextCard
 from rtui.tui.kit.clipboard import SelectScreen
-from rtui.tui.kit.command import APP_COMMANDS, Condition, Owner, ScreenCommand, bindings, footer_commands
+from rtui.tui.kit.command import APP_COMMANDS, Condition, Group, Owner, ScreenCommand, bindings, footer_commands
+from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.line_view import ScrollingPanel
 from rtui.tui.kit.table import TableBody
 from rtui.tui.log import LOG_COMMANDS, LogScreen, LogView
 from rtui.tui.navigation import all_commands, command_sets
 from rtui.tui.server.panels import SERVER_COMMANDS
 from rtui.tui.server.screen import ServerScreen
+from tests.tui.analysed_session import analysed_session
+from tests.tui.browsing import browsing
 
 SCREENS = {
     "browse": (*BROWSE_COMMANDS, *APP_COMMANDS), "analyse": (*ANALYSE_COMMANDS, *APP_COMMANDS),
@@ -176,8 +179,12 @@ def test_actions_are_unique() -> None:
 def test_the_help_lists_every_command() -> None:
     shown = ["".join(span.text for span in line) for line in page_lines(keys_page(all_commands()), 100)]
     for command in all_commands():
-        if command.owner is not Owner.CONNECT:
+        if command.owner is not Owner.CONNECT and command.group is not Group.MOVE:
             assert any(command.title in line and command.key_text in line for line in shown), command.id
+    assert [line.strip() for line in shown if line.strip() in set(Group)][-1] == Group.MOVE
+    tasks = {command.title for command in all_commands() if command.words}
+    for first in (at for at, line in enumerate(shown) if line.strip() in {Group.TREE, Group.FIND, Group.SERVER}):
+        assert any(title in shown[first + 1] for title in tasks)
 
 
 def test_the_footer_says_what_makes_sense_now() -> None:
@@ -189,3 +196,20 @@ def test_the_footer_says_what_makes_sense_now() -> None:
     assert "pause" in scanning
     assert "pause" not in done
     assert {"help", "quit"} <= scanning & done
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24)], ids=["wide", "narrow"])
+async def test_footers_show_what_the_screen_is_for(size: tuple[int, int]) -> None:
+    async with browsing(analysed_session(), size) as user:
+
+        def footer() -> str:
+            screen = user.pilot.app.screen
+            assert isinstance(screen, CommandScreen)
+            return "".join(span.text for span in screen.footer_bar.lines[0])
+
+        ways = (": Go to", "? Help", "q Quit")
+        assert not [one for one in ("a Analyse", "/ Find", "! Server", *ways) if one not in footer()]
+        for panel in ("1", "2", "3", "7"):
+            await user.pilot.press(*["a"] * (panel == "1"), panel)
+            await user.settled()
+            assert not [one for one in ("! Server", "D Compare", "y Copy", *ways) if one not in footer()], panel

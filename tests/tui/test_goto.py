@@ -15,7 +15,17 @@ from rtui.keyspace.text.display import display_text
 from rtui.server.options import BrowseOptions
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.goto import NARROWING, Destination, GotoKind, GotoScreen, Wanted, entry_line, matching, wanted
+from rtui.tui.goto import (
+    COMMAND_KINDS,
+    NARROWING,
+    Destination,
+    GotoKind,
+    GotoScreen,
+    Wanted,
+    entry_line,
+    matching,
+    wanted,
+)
 from rtui.tui.help import HelpScreen
 from rtui.tui.kit.styled_text import line_width
 from rtui.tui.log import LogScreen
@@ -65,12 +75,56 @@ def listed(screen: GotoScreen) -> list[tuple[GotoKind, str]]:
     return [(entry.kind, entry.text) for entry in screen.list.entries]
 
 
-async def test_it_begins_with_the_words_that_narrow_it_and_the_panels() -> None:
+@pytest.mark.parametrize("keys", [("colon",), ("ctrl+p",)], ids=["anything", "commands"])
+async def test_it_begins_with_tasks_and_ends_with_movement(keys: tuple[str, ...]) -> None:
+    async with browsing(FixedSession()) as user:
+        for screen_key in ("", "exclamation_mark", "L", "a"):
+            await user.pilot.press(*[screen_key] * bool(screen_key), *keys)
+            await until(user.pilot, lambda: isinstance(user.pilot.app.screen, GotoScreen))
+            kinds = [kind for kind, _ in listed(goto(user))]
+            assert kinds == sorted(kinds, key=list(GotoKind).index)
+            assert (kinds[0], kinds[-1]) == (GotoKind.TASK, GotoKind.MOVE)
+            assert (GotoKind.THEME in kinds) is (GotoKind.LIST in kinds and keys == ("colon",))
+            await user.pilot.press("escape")
+        await user.pilot.press("colon")
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, GotoScreen))
+        assert [text for kind, text in listed(goto(user)) if kind is GotoKind.LIST] == [
+            f"{word} …" for word in NARROWING
+        ]
+
+
+async def test_every_word_of_redis_finds_what_has_it() -> None:
     async with going() as user:
-        kinds = [kind for kind, _ in listed(goto(user))]
-        lists = [text for kind, text in listed(goto(user)) if kind is GotoKind.LIST]
-        assert lists == [f"{word} …" for word in NARROWING]
-        assert kinds.index(GotoKind.PANEL) == len(lists)
+        entries = goto(user)._entries
+        for entry in entries:
+            for word in entry.words.split():
+                found = [one for _, _, one in matching(entries, wanted(word))]
+                assert entry in found, (word, entry.text)
+
+
+async def test_the_words_that_redis_people_type() -> None:
+    expected = {
+        "Slow of the server": ("slowlog", "slowlog get", "latency", "latency doctor"),
+        "Clients of the server": ("clients", "client list"), "Server": ("info", "health"),
+        "Memory": ("memory", "memory usage"), "Memory of the server": ("memory doctor", "maxmemory"),
+        "Configuration of the server": ("config", "config get"), "Watch": ("monitor",),
+        "Hot keys": ("hotkeys", "object freq"), "Big keys": ("bigkeys",), "Slots": ("cluster", "cluster keyslot"),
+        "Compare": ("compare", "diff"), "Its keys": ("export", "save"), "Scan again": ("rescan", "refresh"),
+        "Persistence & replication of the server": ("bgsave",), "Databases": ("select",),
+    }  # fmt: skip
+    async with going() as user:
+        entries = goto(user)._entries
+        for first, texts in expected.items():
+            assert [matching(entries, wanted(text))[0][2].text for text in texts] == [first] * len(texts)
+        assert (await type_in(user, "slowlog")).list.entry == matching(entries, wanted("slowlog"))[0][2]
+
+
+async def test_compare_leads_from_the_tree_into_the_analysis() -> None:
+    async with going() as user:
+        app = user.pilot.app
+        await enter(user, "diff", lambda: isinstance(app.screen, AnalyseScreen) or len(app.screen_stack) > 2)
+        await until(user.pilot, lambda: bool(app._notifications))
+        assert any(isinstance(screen, AnalyseScreen) for screen in app.screen_stack)
 
 
 async def test_a_namespace_that_nobody_opened() -> None:
@@ -182,9 +236,9 @@ async def test_a_report_from_a_file_has_panels_and_no_servers() -> None:
         await app.workers.wait_for_complete()
         kinds = {kind for kind, _ in listed(screen)}
         assert (
-            {GotoKind.PANEL, GotoKind.COMMAND}
+            {GotoKind.PANEL, GotoKind.TASK, GotoKind.COMMAND}
             <= kinds
-            <= {GotoKind.LIST, GotoKind.PANEL, GotoKind.COMMAND, GotoKind.THEME}
+            <= {*COMMAND_KINDS, GotoKind.LIST, GotoKind.PANEL, GotoKind.THEME}
         )
         assert {text for kind, text in listed(screen) if kind is GotoKind.LIST} == {
             "panel …",

@@ -36,7 +36,7 @@ async def opened(user: BrowseUser) -> HelpScreen:
 @pytest.mark.parametrize(
     ("keys", "title", "heading"),
     [
-        ((), "Help: tree", Group.MOVE),
+        ((), "Help: tree", Group.TREE),
         (("end", "enter"), "Help: value", Group.VALUE),
         (("a", "2"), "Help: tables of an analysis", Group.TABLE),
         (("L",), "Help: command log", Group.LOG),
@@ -97,7 +97,7 @@ def test_no_group_is_lost_or_listed_twice() -> None:
     for owner in Owner:
         groups = groups_for(all_commands(), [owner])
         assert sorted(groups) == sorted(Group)
-        assert groups[-1] is Group.APP
+        assert groups[-1] is Group.MOVE
 
 
 @pytest.mark.parametrize("width", [40, 76, 100])
@@ -120,7 +120,8 @@ def test_pages_tell_all_that_is_declared_and_fit(width: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [("escape", "Escape always goes one step back"), ("MIB kib", "are 1,024 bytes"), ("everybody write", "MONITOR"),
+    [("bigkeys", "Show the largest keys"), ("dbsize", "Browse another database"),
+     ("escape", "Escape always goes one step back"), ("MIB kib", "are 1,024 bytes"), ("everybody write", "MONITOR"),
      ("no such word", "The help says nothing of it.")],
 )  # fmt: skip
 def test_a_search_finds_words_in_any_order_and_case(text: str, found: str) -> None:

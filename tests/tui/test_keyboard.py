@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 from rich.console import RenderableType
 from textual import events
-from textual.command import CommandPalette
 from textual.keys import _character_to_key
 from textual.screen import Screen
 
@@ -260,7 +259,7 @@ async def test_a_second_click_beside_the_palette_leaves_what_is_under_it(key: st
     async with browsing() as user:
         app = user.screen.app
         await user.pilot.press(key)
-        await user.until(lambda: isinstance(app.screen, CommandPalette) and bool(app.screen.region))
+        await user.until(lambda: isinstance(app.screen, GotoScreen) and bool(app.screen.region))
         for _ in range(2):
             for kind in (events.MouseDown, events.MouseUp):
                 app.post_message(kind(None, 0, 35, 0, 0, 1, False, False, False, 0, 35))

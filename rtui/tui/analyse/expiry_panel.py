@@ -277,13 +277,14 @@ class ExpiryPanel(Panel[ExpiryState]):
     title = literal("Expiry")
     key = "5"
     help = "Show what expires when, what expires all at once, and what never does."
+    words = "ttl expire volatile persist"
     initial = ExpiryState()
     max_lines = 25
     commands = (
         panel_command(
             lambda _report, state, _size: replace(state, time_range=following(list(TimeRange), state.time_range)),
             "time_range", "z", "Time range", "Show the next hour, day, week, or all times at which keys expire.",
-            footer=4,
+            footer=10,
         ),
     )  # fmt: skip
 

@@ -127,6 +127,7 @@ class FindingsPanel(Panel[FindingsState]):
     title = literal("Findings")
     key = "1"
     help = "Show what is wrong, most costly first: why it matters, what to do, and which keys it is about."
+    words = "problems check lint"
     initial = FindingsState()
     keeps_height = True
     is_chart_below = True

@@ -255,6 +255,7 @@ class HotKeysPanel(Panel[HotKeysState]):
     title = literal("Hot keys")
     key = "4"
     help = "Show the keys that are used most, from the best source that the server offers."
+    words = "hotkeys object freq idletime lfu lru"
     initial = HotKeysState()
     shows_hot_keys = True
     max_lines = 20

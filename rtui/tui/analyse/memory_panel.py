@@ -210,12 +210,13 @@ class MemoryPanel(Panel[MemoryState]):
     title = literal("Memory")
     key = "2"
     help = "Show which namespaces hold the memory, as an icicle and as a table."
+    words = "memory usage size"
     initial = MemoryState()
     keeps_height = lists_differences = True
     commands = (
         panel_command(
             _next_colouring, "colouring", "v", "Colour by",
-            "Have the colours of the chart show keys without TTL, idle keys, or types.", footer=4,
+            "Have the colours of the chart show keys without TTL, idle keys, or types.", footer=10,
         ),
     )  # fmt: skip
 

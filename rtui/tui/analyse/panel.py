@@ -119,6 +119,8 @@ class Panel(Generic[S]):
     """The key that shows it."""
     help: ClassVar[str]
     """One sentence for the help screen."""
+    words: ClassVar[str]
+    """Redis' words for it, by which it is found."""
     initial: PanelState = PanelState()
     """The state before the user has chosen anything."""
     commands: Sequence[tuple[ScreenCommand, Change[S]]] = ()

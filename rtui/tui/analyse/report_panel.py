@@ -46,9 +46,16 @@ _panel = partial(ScreenCommand, group=Group.TABLE, owner=Owner.PANEL)
 
 _RUNNING: Final = (Condition.SCANNING, Condition.PAUSED)
 
+COMPARE_COMMAND: Final = _run(
+    "compare", ("D",), "Compare",
+    "Show ▲▼ what has changed since an earlier report of this server, in every panel; again ends that.",
+    footer=5, words="diff changes trend history",
+)  # fmt: skip
+
 ANALYSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     *(
-        _run(panel.id, (panel.key,), panel.title, panel.help, call=f"show_panel('{panel.id}')") for panel in PANELS
+        _run(panel.id, (panel.key,), panel.title, panel.help, call=f"show_panel('{panel.id}')", words=panel.words)
+        for panel in PANELS
     ),
     _run("next_panel", ("tab",), "Next panel", "Show the next panel."),
     _run(
@@ -56,7 +63,7 @@ ANALYSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     ),
     _run(
         "begin", ("r",), "Ask every key", "Ask every key, from the beginning; what was known is replaced.",
-        when=(Condition.READY,), footer=13,
+        when=(Condition.READY,), footer=13, words="refresh rescan analyse reload",
     ),
     _run(
         "estimate", ("e",), "Estimate",
@@ -81,12 +88,9 @@ ANALYSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _run(
         "watch", ("W",), "Watch",
         "Ask the same again and again, for a hundredth of the server's time, and mark what changes; again ends that.",
-        when=(Condition.LIVE,),
+        when=(Condition.LIVE,), words="monitor follow",
     ),
-    _run(
-        "compare", ("D",), "Changes",
-        "Show ▲▼ what has changed since an earlier report of this server, in every panel; again ends that.",
-    ),
+    COMPARE_COMMAND,
     _run(
         "back", ("escape",), "Back",
         "Go back one step: end the filter, zoom out, or leave the analysis; it goes on meanwhile.", footer=11,
@@ -96,15 +100,15 @@ ANALYSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _table(
         "keys", ("K",), "Its keys",
         "Show the keys that the row is about, by the query that stands for them; it can be changed there.",
-        when=(Condition.ON_ENTRY,), footer=2,
+        when=(Condition.ON_ENTRY,), footer=2, words="list",
     ),
     _panel(
         "zoom_out", ("left", "h", "backspace"), "Zoom out", "Go back to the namespace above.",
-        when=(Condition.ZOOMED,), footer=4,
+        when=(Condition.ZOOMED,), footer=6,
     ),
     _panel(
         "next_list", ("right_square_bracket",), "Next list", "Show the next table of the panel.",
-        when=(Condition.SEVERAL_LISTS,), footer=3,
+        when=(Condition.SEVERAL_LISTS,), footer=6,
     ),
     _panel(
         "previous_list", ("left_square_bracket",), "List before", "Show the table before.",
@@ -120,12 +124,12 @@ ANALYSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _table("filter", ("slash",), "Filter", "Show the rows with a text in them.", when=(Condition.HAS_ROWS,), footer=8),
     _table(
         "copy_row", ("y",), "Copy", "Copy the name of the row, or the whole row where it has none.",
-        when=(Condition.HAS_ROWS,),
+        when=(Condition.HAS_ROWS,), footer=4,
     ),
     _table("copy_menu", ("Y",), "Copy as…", "Choose what to copy of the row.", when=(Condition.HAS_ROWS,)),
     _table(
         "export", ("w",), "Write", "Write what the table shows to a .csv, .md or .json file.",
-        when=(Condition.HAS_ROWS,), footer=9,
+        when=(Condition.HAS_ROWS,), footer=9, words="export save csv json download",
     ),
 )  # fmt: skip
 """In the order of the help screen."""

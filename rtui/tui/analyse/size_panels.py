@@ -65,6 +65,7 @@ class TypesPanel(Panel[PanelState]):
     title = literal("Types")
     key = "7"
     help = "Show how much there is of each type, how long and in which encodings."
+    words = "type object encoding"
 
     def tables(self, report: Report, _state: PanelState) -> tuple[PanelTable, ...]:
         """Return the tables whose figures the report has."""
@@ -246,18 +247,19 @@ class BigKeysPanel(Panel[BigKeysState]):
     title = literal("Big keys")
     key = "3"
     help = "Show the largest keys, over all and of each type."
+    words = "bigkeys memkeys largest"
     initial = BigKeysState()
     commands = (
         panel_command(
             lambda _report, state, _size: replace(state, by_length=not state.by_length, table_id="", subject=None),
-            "measure", "M", "Measure", "List the largest keys by bytes, or by length.", footer=4,
+            "measure", "M", "Measure", "List the largest keys by bytes, or by length.", footer=10,
         ),
         panel_command(
             lambda report, state, _size: replace(
                 state, preset=following(presets.names(), preset_name(report, state))
             ),
             "preset", "T", "Limits", "Mark what is above other thresholds, those of various clouds and tools.",
-            footer=6,
+            footer=10,
         ),
     )  # fmt: skip
 

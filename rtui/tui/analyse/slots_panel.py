@@ -106,14 +106,15 @@ class SlotsPanel(Panel[SlotsState]):
     title = literal("Slots")
     key = "6"
     help = "Show how keys and bytes lie over the 16,384 hash slots and the nodes of a cluster."
+    words = "cluster keyslot crc16 hash tag"
     initial = SlotsState()
     commands = (
         panel_command(
-            _next_cluster_size, "nodes", "N", "Nodes", "Imagine a cluster of another number of nodes.", footer=6
+            _next_cluster_size, "nodes", "N", "Nodes", "Imagine a cluster of another number of nodes.", footer=10
         ),
         panel_command(
             lambda _report, state, _size: replace(state, by_bytes=not state.by_bytes),
-            "weigh", "m", "Bytes/keys", "Draw slots by their bytes, or by their keys.", footer=4,
+            "weigh", "m", "Bytes/keys", "Draw slots by their bytes, or by their keys.", footer=10,
         ),
         *(
             panel_command(

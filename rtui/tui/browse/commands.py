@@ -10,20 +10,14 @@ from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
 from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.kit.choice import sort_commands
-from rtui.tui.kit.command import SERVERS_COMMAND, Condition, Group, Owner, ScreenCommand
+from rtui.tui.kit.command import SERVERS_COMMAND, Condition, Group, Owner, ScreenCommand, move_commands
 
-_view = partial(ScreenCommand, group=Group.VALUE, owner=Owner.ROWS, when=(Condition.DETAIL_OPEN,))
 _value = partial(ScreenCommand, group=Group.VALUE, owner=Owner.VALUE, when=(Condition.IN_VALUE,))
 _item = partial(ScreenCommand, group=Group.VALUE, owner=Owner.VALUE, when=(Condition.ON_ITEM,))
 
 # fmt: off
 VALUE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
-    _view("cursor_up", ("up", "k"), "Row above", "Move to the row above."),
-    _view("cursor_down", ("down", "j"), "Row below", "Move to the row below."),
-    _view("page_up", ("pageup", "ctrl+b"), "Page up", "Move up by a screenful."),
-    _view("page_down", ("pagedown", "ctrl+f"), "Page down", "Move down by a screenful."),
-    _view("first", ("home", "g"), "First row", "Move to the first row."),
-    _view("last", ("end", "G"), "Last row", "Move to the last row."),
+    *move_commands(Owner.ROWS, when=(Condition.DETAIL_OPEN,)),
     _item("open", ("enter",), "Open",
         "Show the whole value of this row, decoded; open or close a map or list; beside a namespace, go to the key or "
         "namespace of the row, or list the keys that it stands for.", when=(Condition.CAN_OPEN,), footer=1),
@@ -44,7 +38,8 @@ VALUE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _value("copy_menu", ("Y",), "Copy as…",
         "Copy the redis-cli command that reads this row, its value, field, index, score or id.", footer=5),
     _value("copy_command", ("C",), "Copy command", "Copy the redis-cli command that reads this row, for a shell."),
-    _value("write", ("w",), "Write", "Write the value to a file that only you can read.", footer=7),
+    _value("write", ("w",), "Write", "Write the value to a file that only you can read.", footer=7,
+        words="export save dump download"),
     _value("pager", ("P",), "Pager", "Show the value in $PAGER, as safe text or as it is."),
 )
 """In the order of the help screen. Keys that the screen around it has, too, do the same thing there to a key."""
@@ -63,12 +58,7 @@ _scan = partial(ScreenCommand, group=Group.SCAN, owner=Owner.SCAN)
 
 # fmt: off
 BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
-    _move("cursor_up", ("up", "k"), "Up", "Move to the row above."),
-    _move("cursor_down", ("down", "j"), "Down", "Move to the row below."),
-    _move("page_up", ("pageup", "ctrl+b"), "Page up", "Move up by a screenful."),
-    _move("page_down", ("pagedown", "ctrl+f"), "Page down", "Move down by a screenful."),
-    _move("first", ("home", "g"), "First", "Move to the first row."),
-    _move("last", ("end", "G"), "Last", "Move to the last row."),
+    *move_commands(Owner.TREE),
     _move("parent", ("backspace", "u"), "Parent", "Move to the namespace that holds this row."),
     _move("first_sibling", ("left_curly_bracket",), "First sibling", "Move to the first row of this namespace.",
         label="{"),
@@ -88,17 +78,18 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _rows("schema", ("F",), "Schema",
         "Show the schema in the place of the names, with one row for all segments that are identifiers, such as "
         "{id} ×50,000; there Enter lists the keys of a row. Again goes back to the names.", footer=9),
-    _rows("columns", ("c",), "Columns", "Choose the columns of the tree.", footer=8),
+    _rows("columns", ("c",), "Columns", "Choose the columns of the tree.", footer=10),
     _rows("narrower", ("left_parenthesis",), "Narrower tree", "Make the tree narrower; so does dragging the border.",
         call="divide(-4)", label="("),
     _rows("wider", ("right_parenthesis",), "Wider tree", "Make the tree wider; so does dragging the border.",
         call="divide(4)", label=")"),
     _rows("filter", ("slash",), "Find",
         "Find keys: plain text is searched in what is loaded, an exact name is looked up, a glob such as user:*:cart "
-        "is asked of the server, and terms such as ttl:none size>1M list what they find.", footer=3),
+        "is asked of the server, and terms such as ttl:none size>1M list what they find.", footer=3,
+        words="search scan match exists"),
     _rows("keys", ("K",), "Its keys",
         "List the keys of the namespace, with columns, by the query that stands for them; add terms with /.",
-        when=(Condition.ON_NAMESPACE,)),
+        when=(Condition.ON_NAMESPACE,), words="export save list"),
     _rows("together", ("U",), "Use together",
         "Say whether a cluster takes one command on the marked keys: their slots, nodes, and the hash tag that "
         "would allow it.", when=(Condition.MARKED,), footer=1),
@@ -117,10 +108,10 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _detail("previous_page", ("b",), "Page before", "Go back a page of the value.",
         when=(Condition.PAGE_BEFORE,)),
     _detail("reload", ("r",), "Look again", "Fetch the facts and the value of this key again.",
-        when=(Condition.ON_KEY,)),
+        when=(Condition.ON_KEY,), words="refresh reload get"),
     _key("watch", ("W",), "Watch",
         "Ask about this key, or the keys in view below an open namespace, every few seconds, and mark what changes; "
-        "again ends that.", when=(Condition.ON_ROW,)),
+        "again ends that.", when=(Condition.ON_ROW,), words="monitor follow"),
     _key("copy_name", ("y",), "Copy", "Copy the name as text.", when=(Condition.ON_ROW,), footer=5),
     _key("copy_menu", ("Y",), "Copy as…",
         "Copy the name as escaped bytes, or a redis-cli command for what rtui will not do.", when=(Condition.ON_ROW,)),
@@ -130,14 +121,15 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _scan("faster", ("plus", "equals_sign"), "Faster", "Scan at a faster pace; the server gives more of its time.",
         when=(Condition.SCANNING, Condition.PAUSED), footer=7, label="+"),
     _scan("slower", ("minus",), "Slower", "Scan at a gentler pace.", when=(Condition.SCANNING, Condition.PAUSED)),
-    _scan("rescan", ("R",), "Scan again", "Forget what was counted and scan again.", owner=Owner.BROWSE),
+    _scan("rescan", ("R",), "Scan again", "Forget what was counted and scan again.", owner=Owner.BROWSE,
+        words="rescan refresh reload dbsize"),
     _scan("cost", ("i",), "Cost", "Show what rtui has cost the server: commands, bytes, time."),
     ScreenCommand("analyse", ("a",), "Analyse",
         "Show what holds the memory, is big, hot, expires; by one pass over all keys.",
-        Group.ANALYSE, Owner.APP, footer=2),
+        Group.ANALYSE, Owner.APP, footer=2, words="analyze report inspect"),
     SERVERS_COMMAND,
     ScreenCommand("databases", ("B",), "Databases", "Browse another database of this server; says what each holds.",
-        Group.APP, Owner.APP),
+        Group.APP, Owner.APP, words="select dbsize swapdb"),
     ScreenCommand("back", ("escape",), "Back", "Go back one step: close what was opened last.", Group.APP, Owner.BROWSE,
         when=(Condition.DETAIL_OPEN, Condition.CAN_GO_BACK), footer=2),
 )

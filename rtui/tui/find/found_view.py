@@ -29,24 +29,18 @@ from rtui.analysis.report.tables.table import Cell, Column, Table, cell_text
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.find.found_rows import COLUMNS, SORTS, FoundRows, cell
 from rtui.tui.kit.choice import sort_commands
-from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand, bindings
+from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand, bindings, move_commands
 from rtui.tui.kit.layout import TERMINAL, display
 from rtui.tui.kit.line_view import LinePanel, OpenRows, set_content_height
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, line_width, width_of
 from rtui.tui.kit.table_rows import MARGIN, NAME_LIMIT, Order, TableLayout, header_line, layout_table, table_line
 
-_rows = partial(ScreenCommand, group=Group.FIND, owner=Owner.FOUND)
 _find = partial(ScreenCommand, group=Group.FIND, owner=Owner.FIND)
 
 _RUNNING: Final = (Condition.SCANNING, Condition.PAUSED)
 
 FIND_COMMANDS: Final = (
-    _rows("cursor_up", ("up", "k"), "Key above", "Move to the key above."),
-    _rows("cursor_down", ("down", "j"), "Key below", "Move to the key below."),
-    _rows("page_up", ("pageup", "ctrl+b"), "Page up", "Move up by a screenful."),
-    _rows("page_down", ("pagedown", "ctrl+f"), "Page down", "Move down by a screenful."),
-    _rows("first", ("home", "g"), "First key", "Move to the first key of the list."),
-    _rows("last", ("end", "G"), "Last key", "Move to the last key of the list."),
+    *move_commands(Owner.FOUND, "key"),
     _find(
         "begin", (), "Search", "Begin a search of a large keyspace, as its cost was said.",
         when=(Condition.READY,), footer=1, label="enter",
@@ -56,7 +50,7 @@ FIND_COMMANDS: Final = (
         "Go to the key in the tree, with its details; escape comes back to the list as it was.",
         when=(Condition.HAS_ROWS,), footer=1,
     ),
-    _find("edit", ("slash",), "Query", "Change the query.", footer=2),
+    _find("edit", ("slash",), "Query", "Change the query.", footer=2, words="find search"),
     _find("pause", ("p",), "Pause", "Pause the search, or go on with it.", when=_RUNNING, footer=3),
     _find("stop", ("x",), "Stop", "End the search; what was found stays.", when=_RUNNING, footer=4),
     _find("faster", ("plus", "equals_sign"), "Faster", "Search at a faster pace.", when=_RUNNING, label="+"),
@@ -68,9 +62,10 @@ FIND_COMMANDS: Final = (
         call="copy_row"),
     _find("copy_menu", ("Y",), "Copy as…", "Choose what to copy of the key.", when=(Condition.HAS_ROWS,)),
     _find("export", ("w",), "Write", "Write the list to a .txt, .csv, .md or .json file.",
-        when=(Condition.HAS_ROWS,), footer=7),
+        when=(Condition.HAS_ROWS,), footer=7, words="export save csv json download"),
     _find("again", ("R",), "Search again",
-        "Ask the server, for what there is now; when sorted by a fact, for the first thousand of all keys by that."),
+        "Ask the server, for what there is now; when sorted by a fact, for the first thousand of all keys by that.",
+        words="refresh rescan reload"),
     _find("cost", ("i",), "Cost", "Show what the search has cost the server: commands, bytes, time."),
     _find("back", ("escape",), "Back", "Go back one step: end a search that is under way, or leave the list.",
         footer=9),

@@ -1,4 +1,4 @@
-"""Declared commands: from one declaration follow the key bindings, the footer, the command palette and the help.
+"""Declared commands: from one declaration follow the key bindings, the footer, the list of commands and the help.
 
 A command names the Textual action that carries it out and the screen or widget that owns the action. The owner's
 namespace is resolved by the application (`CommandScreen.action_owners`), so a key that is bound on the screen may lead
@@ -24,7 +24,6 @@ from rtui.tui.kit.textual_private import key_name
 class Group(StrEnum):
     """The headings under which commands are listed."""
 
-    MOVE = "Move"
     TREE = "Tree"
     KEY = "Key under the cursor"
     VALUE = "Value, once it has the keyboard"
@@ -35,6 +34,7 @@ class Group(StrEnum):
     LOG = "Command log"
     SERVER = "Server"
     APP = "Application"
+    MOVE = "Move"
 
 
 class Owner(StrEnum):
@@ -114,11 +114,11 @@ class ScreenCommand:
 
     id: str
     keys: tuple[str, ...]
-    """Textual's names of the keys; empty for a command that only the palette offers."""
+    """Textual's names of the keys; empty for a command that is only offered by name."""
     title: str
-    """Two or three words, for the footer and the palette."""
+    """One to three words, for the footer and lists."""
     help: str
-    """One sentence, for the help screen and the palette."""
+    """One sentence, for the help and lists."""
     group: Group
     owner: Owner
     when: tuple[Condition | str, ...] = ()
@@ -129,6 +129,8 @@ class ScreenCommand:
     """The text for the keys if Textual's own names would be clumsy."""
     call: str = ""
     """The action with its parameters, such as `show_panel('memory')`, if it is not just the id."""
+    words: str = ""
+    """Other words by which it is found, such as `slowlog latency`. A command that has some is a task."""
 
     @property
     def action(self) -> str:
@@ -183,6 +185,19 @@ def bindings(commands: Iterable[ScreenCommand], *owners: Owner) -> list[BindingT
     ]
 
 
+def move_commands(owner: Owner, row: str = "row", when: tuple[Condition, ...] = ()) -> tuple[ScreenCommand, ...]:
+    """Return the commands that move the cursor of a list."""
+    move = partial(ScreenCommand, group=Group.MOVE, owner=owner, when=when)
+    return (
+        move("cursor_up", ("up", "k"), f"{row.capitalize()} above", f"Move to the {row} above."),
+        move("cursor_down", ("down", "j"), f"{row.capitalize()} below", f"Move to the {row} below."),
+        move("page_up", ("pageup", "ctrl+b"), "Page up", "Move up by a screenful."),
+        move("page_down", ("pagedown", "ctrl+f"), "Page down", "Move down by a screenful."),
+        move("first", ("home", "g"), f"First {row}", f"Move to the first {row}."),
+        move("last", ("end", "G"), f"Last {row}", f"Move to the last {row}."),
+    )
+
+
 def footer_commands(commands: Iterable[ScreenCommand]) -> list[ScreenCommand]:
     """Return the commands that have a place in the footer, in the footer's order."""
     return sorted((command for command in commands if command.footer), key=lambda command: command.footer)
@@ -192,7 +207,7 @@ def choose_keys(given: Mapping[str, str | Sequence[str]], screens: Iterable[Sequ
     """Give commands the user's keys, by the names of commands; yield a sentence for each invalid or conflicting key.
 
     `screens` are the commands that can be given together, a sequence for each screen; commands that share a key by
-    declaration belong to widgets of which only one has the focus. Without keys a command is left to the palette and the
+    declaration belong to widgets of which only one has the focus. Without keys a command is left to lists and the
     footer.
     """
     together = [tuple(commands) for commands in screens]
@@ -232,7 +247,8 @@ _KEY_NAMES: Final = {
 
 _app = partial(ScreenCommand, group=Group.APP, owner=Owner.APP)
 
-SERVERS_COMMAND: Final = _app("servers", ("O",), "Servers", "Browse another server: a profile or a recent one.")
+SERVERS_COMMAND: Final = _app("servers", ("O",), "Servers", "Browse another server: a profile or a recent one.",
+    words="connect connection host profile")  # fmt: skip
 """Of the screens that have a server, or look for one."""
 
 # fmt: off
@@ -242,14 +258,15 @@ APP_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _app("go_back", ("alt+left", "ctrl+o"), "Place before", "Go back to where you were before the last jump."),
     _app("go_forward", ("alt+right", "ctrl+n"), "Place after", "Go forward again to where you have gone back from."),
     _app("log", ("L",), "Command log",
-        "Show every command that was sent, what for, its bytes and its time.", when=(Condition.LIVE,)),
-    _app("server", ("exclamation_mark",), "Server health",
+        "Show every command that was sent, what for, its bytes and its time.", when=(Condition.LIVE,),
+        words="sent audit monitor"),
+    _app("server", ("exclamation_mark",), "Server",
         "Show how the server is: what is wrong, memory, load, slow commands, persistence, replication, clients.",
-        when=(Condition.LIVE,)),
+        when=(Condition.LIVE,), footer=3, words="health info stats"),
     _app("redraw", ("ctrl+l",), "Redraw", "Paint everything again, if something else wrote to the terminal."),
-    _app("theme", ("t",), "Theme", "Choose another theme."),
+    _app("theme", ("t",), "Theme", "Choose another theme.", words="theme colours dark light"),
     _app("help", ("question_mark", "f1"), "Help", "Show every command and its keys.", footer=91, label="?"),
-    _app("command_palette", ("ctrl+p",), "Commands", "Search all commands by name.", footer=92),
+    _app("command_palette", ("ctrl+p",), "Commands", "Find a command or panel by its name or by Redis' word for it."),
     _app("quit", ("q", "ctrl+q", "ctrl+c"), "Quit", "Leave rtui; the server is left as it was.", footer=93),
 )
 """The commands of every screen."""

@@ -1,4 +1,4 @@
-"""Screens that keep one widget focused, screens with declared commands, and the palette that finds commands by name.
+"""Screens that keep one widget focused, and screens with declared commands.
 
 Keys, clicks, timers and workers may reach a screen before its widgets are mounted, while they are being removed, or
 when another screen lies on top. `is_ready` and `is_reachable` tell; the application checks them before any action.
@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Callable, Coroutine, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
@@ -28,8 +27,6 @@ from textual.app import App, ScreenStackError
 from textual.await_complete import AwaitComplete
 from textual.cache import LRUCache
 from textual.color import Color
-from textual.command import CommandInput, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
-from textual.content import Content
 from textual.css.styles import RulesMap
 from textual.dom import DOMNode, NoScreen
 from textual.message import Message
@@ -222,7 +219,7 @@ class HoldKeypresses(Message):
 
 
 class CommandScreen(FocusScreen[ScreenResultType]):
-    """A screen with declared commands: its key bindings, footer and palette all run the same Textual actions."""
+    """A screen with declared commands: its key bindings, footer and lists all run the same Textual actions."""
 
     SCREEN_COMMANDS: ClassVar[tuple[ScreenCommand, ...]] = ()
     """All commands that can be given on this screen."""
@@ -330,57 +327,3 @@ def failure_notice(error: BaseException) -> SafeText:
     if isinstance(error, PatternError | GuardError):
         return display_text(str(error))
     return as_rtui_error(error, "a worker of the interface").happened
-
-
-class PaletteScreen(CommandPalette, FocusScreen[None]):
-    """Textual's palette; several clicks beside it close it once, and not the screen below too."""
-
-    @property
-    def focus_home(self) -> Widget:
-        """The line that is typed."""
-        return self.query_one(CommandInput)
-
-    def run_worker(self, *args: Any, **options: Any) -> Worker[Any]:
-        """Start a worker whose failure is handled here."""
-        return super().run_worker(*args, **options | {"exit_on_error": False})
-
-    @on(Worker.StateChanged)
-    def _search_ended(self, event: Worker.StateChanged) -> None:
-        """Raise the exception of a failed search, unless the palette has been left: then there is no list to fill."""
-        error = event.worker.error
-        if event.state is WorkerState.ERROR and error is not None and is_ready(self):
-            raise error
-
-    def _action_command_list(self, action: str) -> None:
-        """Move in the list if it has any room: Textual's own action fails without room."""
-        if self.query_one(CommandList).scrollable_content_region.area:
-            super()._action_command_list(action)
-
-
-class CommandProvider(Provider):
-    """Offers the commands of the screen below."""
-
-    async def discover(self) -> Hits:
-        """Offer everything, in the order of the help screen."""
-        for command, run in self._commands():
-            yield DiscoveryHit(_title(command), run, text=command.title, help=command.help)
-
-    async def search(self, query: str) -> Hits:
-        """Yield the commands whose title or help matches."""
-        matcher = self.matcher(query)
-        for command, run in self._commands():
-            score = max(matcher.match(command.title), 0.5 * matcher.match(command.help))
-            if score > 0:
-                yield Hit(score, _title(command), run, text=command.title, help=command.help)
-
-    def _commands(self) -> list[tuple[ScreenCommand, Work]]:
-        screen = self.screen
-        if not isinstance(screen, CommandScreen):
-            return []
-        return [(command, partial(screen.run_action, command.action)) for command in screen.offered()]
-
-
-def _title(command: ScreenCommand) -> Content:
-    """Return a title with its keys."""
-    keys = f"  {command.key_text}" if command.bound_keys else ""
-    return Content(f"{command.title}{keys}")

@@ -17,7 +17,7 @@ from rtui.analysis.report.tables.table import Subject, Table
 from rtui.keyspace.slices import Slices
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.choice import SortScreen, sort_commands
-from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand, bindings
+from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand, bindings, move_commands
 from rtui.tui.kit.command_screen import Work, drive
 from rtui.tui.kit.line_view import LinePanel, OpenRows, set_content_height
 from rtui.tui.kit.styled_text import Line, flashing, literal, width_of
@@ -43,20 +43,11 @@ IsMarked = Callable[[Table, int], bool]
 """Whether the row at this index of a table is marked."""
 
 
-_command = partial(ScreenCommand, group=Group.TABLE, owner=Owner.TABLE)
-
 MOVE_COMMANDS: Final = (
-    _command("cursor_up", ("up", "k"), "Row above", "Move to the row above."),
-    _command("cursor_down", ("down", "j"), "Row below", "Move to the row below."),
-    _command("page_up", ("pageup", "ctrl+b"), "Page up", "Move up by a screenful."),
-    _command("page_down", ("pagedown", "ctrl+f"), "Page down", "Move down by a screenful."),
-    _command("first", ("home", "g"), "First row", "Move to the first row."),
-    _command("last", ("end", "G"), "Last row", "Move to the last row."),
-    _command(
-        "open", ("enter", "right", "l"), "Open",
+    *move_commands(Owner.TABLE),
+    ScreenCommand("open", ("enter", "right", "l"), "Open",
         "Zoom into a namespace, go to a key in the tree, or else show the keys that the row is about.",
-        when=(Condition.ON_ENTRY,), footer=1,
-    ),
+        Group.TABLE, Owner.TABLE, when=(Condition.ON_ENTRY,), footer=1),
 )  # fmt: skip
 
 SORT_COMMANDS: Final = sort_commands(Group.TABLE, Owner.TABLE, footer=7, when=(Condition.HAS_ROWS,))

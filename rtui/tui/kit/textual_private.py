@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 
 from textual._styles_cache import StylesCache
 from textual.app import App
-from textual.command import CommandPalette
 from textual.dom import DOMNode
 from textual.keys import _character_to_key as key_name
 from textual.message_pump import MessagePump
@@ -40,7 +39,6 @@ OVERRIDDEN: Final = (
     PrivateName(App, "_background_screens", "a screen under an opaque one is not painted, so its changes cost nothing"),
     PrivateName(App, "_fatal_error", "the traceback would show values of the user's keys"),
     PrivateName(Widget, "_set_dirty", "lines that are kept painted must be painted again when a widget is changed"),
-    PrivateName(CommandPalette, "_action_command_list", "Textual's fails where there is no room for the list"),
     PrivateName(OptionList, "_move_page", "Textual's fails where there is no room for an entry"),
 )
 """Methods and properties that subclasses override; the overriding ones call Textual's where it applies."""

@@ -183,6 +183,8 @@ class ServerPanel(NamedTuple):
     key: str
     help: str
     """One sentence for the help screen."""
+    words: str
+    """Redis' words for it, by which it is found."""
     parts: tuple[str, ...] = ()
     """The ids of the panels of a server's health that it shows."""
     sources: tuple[Source, ...] = ()
@@ -192,38 +194,46 @@ class ServerPanel(NamedTuple):
 PANELS: Final = (
     ServerPanel(
         NODES, literal("Nodes"), literal("Nodes"), "0", "Show the nodes of a cluster, those that differ marked.",
+        "cluster nodes info shards",
     ),
     ServerPanel(
         OVERVIEW, literal("Overview"), literal("Overview"), "1",
         "Show what is wrong with the server first, then the most important figures of each panel.",
+        "info health stats",
     ),
     ServerPanel(
         "memory", literal("Memory"), literal("Memory"), "2",
-        "Show memory, its limit and the eviction policy, fragmentation, and keys by database.", ("memory",),
+        "Show memory, its limit and the eviction policy, fragmentation, and keys by database.",
+        "info memory doctor used_memory maxmemory fragmentation eviction", ("memory",),
         (Source.INFO_MEMORY, Source.INFO_KEYSPACE, Source.KEY_SIZES),
     ),
     ServerPanel(
         "load", literal("Load"), literal("Load"), "3",
-        "Show commands a second, hit ratio, network, CPU, and the commands that take most of the time.", ("load",),
+        "Show commands a second, hit ratio, network, CPU, and the commands that take most of the time.",
+        "info stats commandstats errorstats ops monitor cpu hit ratio", ("load",),
         (Source.INFO_STATS, Source.INFO_CPU, Source.COMMAND_STATS, Source.LATENCY_STATS, Source.ERROR_STATS),
     ),
     ServerPanel(
         "slow", literal("Slow"), literal("Slow"), "4",
-        "Show the slow log by command and namespace, large requests and replies, and latency events.", ("slow",),
+        "Show the slow log by command and namespace, large requests and replies, and latency events.",
+        "slowlog get latency doctor history latest", ("slow",),
         (Source.SLOW_LOG, Source.LARGE_REQUESTS, Source.LARGE_REPLIES, Source.LATENCY_EVENTS),
     ),
     ServerPanel(
         "persistence", literal("Persistence & replication"), literal("Persistence"), "5",
-        "Show saving, forks and their cost, replicas and how far they are behind.", ("persistence", "replication"),
+        "Show saving, forks and their cost, replicas and how far they are behind.",
+        "bgsave save lastsave rdb aof info replication replica lag role", ("persistence", "replication"),
         (Source.INFO_PERSISTENCE, Source.INFO_REPLICATION, Source.CLUSTER_INFO, Source.CLUSTER_NODES),
     ),
     ServerPanel(
         "clients", literal("Clients"), literal("Clients"), "6",
-        "Show the clients, their buffers, and who sends KEYS.", ("clients",), (Source.INFO_CLIENTS, Source.CLIENTS),
+        "Show the clients, their buffers, and who sends KEYS.", "client list info connections maxclients",
+        ("clients",), (Source.INFO_CLIENTS, Source.CLIENTS),
     ),
     ServerPanel(
         "configuration", literal("Configuration"), literal("Config"), "7",
-        "Show the settings that explain what is seen, with their defaults.", ("configuration",), (Source.SETTINGS,),
+        "Show the settings that explain what is seen, with their defaults.", "config get settings parameters",
+        ("configuration",), (Source.SETTINGS,),
     ),
 )  # fmt: skip
 """All panels; their keys, commands and help follow from this list."""
@@ -377,7 +387,7 @@ SERVER_COMMANDS: Final = (
     *(
         _server(
             panel.id, (panel.key,), panel.short, panel.help, call=f"show_panel('{panel.id}')",
-            when=(Condition.CLUSTER,) if panel.id == NODES else (),
+            when=(Condition.CLUSTER,) if panel.id == NODES else (), words=panel.words,
         )
         for panel in PANELS
     ),
@@ -396,7 +406,7 @@ SERVER_COMMANDS: Final = (
     ),
     _server(
         "next_list", ("right_square_bracket",), "Next list", "Show the next list of the panel.",
-        when=(Condition.SEVERAL_LISTS,), footer=3,
+        when=(Condition.SEVERAL_LISTS,), footer=6,
     ),
     _server(
         "previous_list", ("left_square_bracket",), "List before", "Show the list before.",
@@ -406,16 +416,16 @@ SERVER_COMMANDS: Final = (
     _server("filter", ("slash",), "Filter", "Show the rows with a text in them.", when=(Condition.HAS_ROWS,), footer=8),
     _server(
         "copy_row", ("y",), "Copy", "Copy the name of the row, or the whole row where it has none.",
-        when=(Condition.HAS_ROWS,),
+        when=(Condition.HAS_ROWS,), footer=4,
     ),
     _server("copy_menu", ("Y",), "Copy as…", "Choose what to copy of the row.", when=(Condition.HAS_ROWS,)),
     _server(
         "write", ("w",), "Write", "Write the list to a .csv, .md or .json file, or all samples to a .jsonl file.",
-        when=(Condition.HAS_ROWS,), footer=9, call="export",
+        when=(Condition.HAS_ROWS,), footer=9, call="export", words="export save csv json download",
     ),
     _server(
         "ask", ("r",), "Ask again", "Ask the server again now; it is asked every few seconds anyway.",
-        when=(Condition.LIVE,), footer=10,
+        when=(Condition.LIVE,), footer=10, words="refresh reload",
     ),
     _server("back", ("escape",), "Back", "Go back one step: end the filter, show all nodes, or leave.", footer=11),
 )  # fmt: skip
