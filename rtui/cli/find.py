@@ -21,8 +21,7 @@ from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.target import SCHEMES, Target
 
 if TYPE_CHECKING:
-    from rtui.analysis.query.matches import Order
-    from rtui.analysis.query.query import Problem, Query
+    from rtui.analysis.query.query import Order, Problem, Query
     from rtui.analysis.query.terms import Fact
     from rtui.server.options import FindOptions
 
@@ -261,7 +260,7 @@ def _fact(name: str, option: str) -> Fact:
 
 
 def _order(text: str) -> Order:
-    from rtui.analysis.query.matches import Order  # noqa: PLC0415
+    from rtui.analysis.query.query import Order  # noqa: PLC0415
     from rtui.analysis.query.terms import Fact  # noqa: PLC0415
 
     name, _, direction = text.partition(":")

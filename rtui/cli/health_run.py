@@ -20,8 +20,7 @@ from rtui.analysis.findings.server import server_findings
 from rtui.analysis.findings.server_comparison import HealthComparison, HealthThreshold, compare_health, judge_health
 from rtui.analysis.formats.findings import servers_junit, servers_sarif
 from rtui.analysis.formats.health import health_json, health_page
-from rtui.analysis.formats.prometheus import health_prometheus
-from rtui.analysis.formats.samples import Header, Masker, SamplesFile, header_line, sample_line
+from rtui.analysis.formats.samples import Header, Masker, SamplesFile, header_line, health_prometheus, sample_line
 from rtui.analysis.formats.text import DEFAULT_WIDTH
 from rtui.analysis.health.sample import Sample, SampleHistory
 from rtui.analysis.health.view import HealthView

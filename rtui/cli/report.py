@@ -51,10 +51,10 @@ its permissions. Progress is shown on standard error if that is a terminal; stan
 
 def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
     """Check the name of a preset; a usage error lists all."""
-    from rtui.analysis.report.presets import names  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.report.thresholds import preset_names  # noqa: PLC0415 - the help must not wait for it
 
-    if value not in names():
-        raise click.BadParameter(f"there is {', '.join(names())}", ctx, param)
+    if value not in preset_names():
+        raise click.BadParameter(f"there is {', '.join(preset_names())}", ctx, param)
     return value
 
 

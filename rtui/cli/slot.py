@@ -21,7 +21,7 @@ from rtui.keyspace.text.segments import Separators
 from rtui.server.wire.errors import ExitCode
 
 if TYPE_CHECKING:
-    from rtui.analysis.report.shared_slot import CommonTag
+    from rtui.analysis.report.tables.slots import CommonTag
     from rtui.server.wire.target import Target
 
 
@@ -94,7 +94,7 @@ def _names(keys: Sequence[str], *, escaped: bool) -> list[bytes]:
 
 def _common_tag(names: Sequence[bytes], separators: tuple[bytes, ...]) -> CommonTag | None:
     """Return the tag that keys could share."""
-    from rtui.analysis.report.shared_slot import common_tag  # noqa: PLC0415 - not for a single key
+    from rtui.analysis.report.tables.slots import common_tag  # noqa: PLC0415 - not for a single key
 
     return common_tag(names, Separators(separators))
 
@@ -154,7 +154,7 @@ def _paragraph(name: bytes, explanation: SlotExplanation, owners: Mapping[int, O
 
 def _together(slots: set[int], owners: Mapping[int, Owner]) -> str:
     """Say whether one command may use the keys of these slots."""
-    from rtui.analysis.report.shared_slot import verdict  # noqa: PLC0415 - not for a single key
+    from rtui.analysis.report.tables.slots import verdict  # noqa: PLC0415 - not for a single key
 
     nodes = {owners[slot].node for slot in slots} if owners else set()
     return verdict(slots, () if None in nodes else {node for node in nodes if node is not None})
@@ -162,7 +162,7 @@ def _together(slots: set[int], owners: Mapping[int, Owner]) -> str:
 
 def _tag_paragraph(common: CommonTag | None, display: Display) -> str:
     """Say which hash tag would let keys share a slot."""
-    from rtui.analysis.report.shared_slot import NO_COMMON_TAG  # noqa: PLC0415 - not for a single key
+    from rtui.analysis.report.tables.slots import NO_COMMON_TAG  # noqa: PLC0415 - not for a single key
 
     if common is None:
         return NO_COMMON_TAG

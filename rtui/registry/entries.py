@@ -20,10 +20,8 @@ from rtui.registry.expectations import (
 )
 from rtui.registry.forms import ANY, ANY_DEPTH, ENUM, FORMS, HEX, INT, Lengths, Values
 from rtui.registry.patterns import Pattern, PatternError, read_pattern
-from rtui.registry.problems import Path as Place
-from rtui.registry.problems import meant
 from rtui.registry.references import Reference, Source, json_steps
-from rtui.registry.registry import Entry
+from rtui.registry.registry import Entry, TomlPath, meant
 
 T = TypeVar("T")
 
@@ -37,8 +35,8 @@ class EntryReader:
         self,
         placeholders: Mapping[str, Placeholder],
         separators: Sequence[bytes],
-        wrong: Callable[[Place, str], None],
-        line: Callable[[Place], int],
+        wrong: Callable[[TomlPath, str], None],
+        line: Callable[[TomlPath], int],
     ) -> None:
         """`wrong` records a mistake at a place; `line` returns the line of a place."""
         self._separators, self._wrong, self._line = separators, wrong, line
@@ -46,7 +44,7 @@ class EntryReader:
 
     def entry(self, table: PatternTable, at: int) -> Entry | None:
         """Return the entry of a table; None, with recorded mistakes, if its pattern can't be read."""
-        place: Place = ("pattern", at)
+        place: TomlPath = ("pattern", at)
         values = {**self._values, **self._values_of(table.placeholders, (*place, "placeholders"))}
         pattern = self._pattern(table.pattern, values, (*place, "pattern"))
         if pattern is None:
@@ -82,14 +80,14 @@ class EntryReader:
             line=self._line((*place, "pattern")),
         )
 
-    def _example(self, text: str, place: Place) -> bytes:
+    def _example(self, text: str, place: TomlPath) -> bytes:
         try:
             return unescape(text.encode())
         except EscapeSyntaxError as error:
             self._wrong(place, str(error))
             return text.encode()
 
-    def _values_of(self, given: Mapping[str, Placeholder], place: Place) -> dict[str, Values]:
+    def _values_of(self, given: Mapping[str, Placeholder], place: TomlPath) -> dict[str, Values]:
         found: dict[str, Values] = {}
         for name, one in given.items():
             values = self._values_in(one, (*place, name))
@@ -97,7 +95,7 @@ class EntryReader:
                 found[name] = values
         return found
 
-    def _values_in(self, given: Placeholder, place: Place) -> Values | None:
+    def _values_in(self, given: Placeholder, place: TomlPath) -> Values | None:
         if isinstance(given, str):
             form = FORMS.get(given)
             if form is None:
@@ -119,7 +117,7 @@ class EntryReader:
             return None
         return Values(ENUM, options=tuple(dict.fromkeys(option.encode() for option in given)))
 
-    def _lengths(self, text: str, place: Place) -> Lengths:
+    def _lengths(self, text: str, place: TomlPath) -> Lengths:
         found: list[tuple[int, int | None]] = []
         for choice in text.split("|"):
             match = _LENGTH.fullmatch(choice)
@@ -133,14 +131,14 @@ class EntryReader:
                 found.append((max(low or least or 1, 1), high if high is not None else most))
         return tuple(sorted(found, key=lambda one: one[0]))
 
-    def _pattern(self, text: str, values: Mapping[str, Values], place: Place) -> Pattern | None:
+    def _pattern(self, text: str, values: Mapping[str, Values], place: TomlPath) -> Pattern | None:
         try:
             return read_pattern(text, values, self._separators)
         except PatternError as error:
             self._wrong(place, str(error))
             return None
 
-    def _expectations(self, table: PatternTable, place: Place) -> Expectations:
+    def _expectations(self, table: PatternTable, place: TomlPath) -> Expectations:
         types: list[bytes] = []
         for name in [table.type] if isinstance(table.type, str) else table.type or ():
             try:
@@ -166,7 +164,7 @@ class EntryReader:
         pattern: Pattern,
         values: Mapping[str, Values],
         expectations: Expectations,
-        place: Place,
+        place: TomlPath,
     ) -> Reference | None:
         found = self._source(table.source, (*place, "from"))
         if found is None:
@@ -181,7 +179,7 @@ class EntryReader:
         twin = None if table.twin is None else self._template(table.twin, pattern, values, (), (*place, "twin"))
         return None if target is None else Reference(source, path, target, twin)
 
-    def _source(self, text: str, place: Place) -> tuple[Source, str] | None:
+    def _source(self, text: str, place: TomlPath) -> tuple[Source, str] | None:
         name, colon, path = text.partition(":")
         source = _SOURCES.get(name)
         has_path = source in (Source.FIELD, Source.JSON)
@@ -201,7 +199,7 @@ class EntryReader:
         return source, path
 
     def _template(
-        self, text: str, pattern: Pattern, values: Mapping[str, Values], more: Sequence[str], place: Place
+        self, text: str, pattern: Pattern, values: Mapping[str, Values], more: Sequence[str], place: TomlPath
     ) -> Pattern | None:
         """Return a name made of the placeholders of a pattern and of `more`; None, with a recorded mistake, if it is
         wrong."""

@@ -19,17 +19,24 @@ import msgspec
 
 from rtui.keyspace.text.display import display, display_text
 from rtui.keyspace.text.segments import Separators
-from rtui.registry.ambiguities import ambiguities
 from rtui.registry.document import Document, NamingTable, PatternTable, ReferenceTable
 from rtui.registry.entries import EntryReader
-from rtui.registry.find import FILE_NAME, named_registry, shipped_names
-from rtui.registry.matching import Matcher
-from rtui.registry.naming import NAME_RULES, NamingConfig, NamingRules, rule_ids
-from rtui.registry.problems import LineIndex, Problem, RegistryError, meant, path_text
-from rtui.registry.problems import Path as Place
-from rtui.registry.registry import Entry, Registry
+from rtui.registry.matching import Matcher, ambiguities
+from rtui.registry.naming import NAME_RULES, STYLES, Glossary, NamingConfig, NamingRules, Style, rule_ids
+from rtui.registry.registry import (
+    FILE_NAME,
+    Entry,
+    LineIndex,
+    Problem,
+    Registry,
+    RegistryError,
+    TomlPath,
+    meant,
+    named_registry,
+    path_text,
+    shipped_names,
+)
 from rtui.registry.rules import RULES, ParameterValue, RuleLevels, Severity
-from rtui.registry.words import STYLES, Glossary, Style
 
 MOST_BYTES: Final = 4 << 20
 """The largest file that is read."""
@@ -121,12 +128,12 @@ class _Reading:
         source = "" if document.include else self._source
         return Registry(self.path, title, separators, tuple(entries), matcher, naming, levels, source, warnings)
 
-    def wrong(self, place: Place, what: str, *, line: int | None = None) -> None:
+    def wrong(self, place: TomlPath, what: str, *, line: int | None = None) -> None:
         """Record a mistake."""
         number = self._lines.line(place) if line is None else line
         self.problems.append(Problem(self.file, number, path_text(place), display_text(what)))
 
-    def line(self, place: Place) -> int:
+    def line(self, place: TomlPath) -> int:
         """Return the line of a place."""
         return self._lines.line(place)
 
@@ -148,7 +155,7 @@ class _Reading:
         whole["pattern"] = read
         return Document(**whole)
 
-    def _struct(self, raw: Any, kind: type[S], place: Place) -> S | None:
+    def _struct(self, raw: Any, kind: type[S], place: TomlPath) -> S | None:
         """Return a table as a type, without its wrong keys; None if nothing is left of it."""
         if not isinstance(raw, dict):
             self.wrong(place, "it is a table")
@@ -161,14 +168,14 @@ class _Reading:
                     self._unknown(dict(reference), ReferenceTable, (*place, "references", at))
         return self._converted(table, kind, place)
 
-    def _unknown(self, table: dict[str, Any], kind: type[msgspec.Struct], place: Place) -> None:
+    def _unknown(self, table: dict[str, Any], kind: type[msgspec.Struct], place: TomlPath) -> None:
         """Record and delete the unknown keys of a table."""
         known = list(kind.__struct_encode_fields__)
         for name in [name for name in table if name not in known]:
             self.wrong((*place, name), f"there is no key {name}{meant(name, known)}")
             del table[name]
 
-    def _converted(self, table: dict[str, Any], kind: type[S], place: Place) -> S | None:
+    def _converted(self, table: dict[str, Any], kind: type[S], place: TomlPath) -> S | None:
         before = len(self.problems)
         while True:
             try:
@@ -181,12 +188,12 @@ class _Reading:
                 if name == "pattern":
                     return None
 
-    def _explain(self, error: str, place: Place) -> str:
+    def _explain(self, error: str, place: TomlPath) -> str:
         """Record an error of msgspec; return the key of the table that contains it."""
         unknown = _UNKNOWN.fullmatch(error)
         found = unknown or _INVALID.fullmatch(error)
         path = "" if found is None else (found[2] or "")
-        steps: Place = tuple(name or int(at) for name, at in _STEP.findall(path) if at != "...")
+        steps: TomlPath = tuple(name or int(at) for name, at in _STEP.findall(path) if at != "...")
         what = error.partition(" - at `")[0]
         if unknown:
             # Of the tables within tables only references have fixed keys and are told already.
@@ -273,7 +280,7 @@ class _Reading:
             entries += self._included(name, ("include", at), separators)
         return entries
 
-    def _included(self, name: str, place: Place, separators: tuple[bytes, ...]) -> Iterator[Entry]:
+    def _included(self, name: str, place: TomlPath, separators: tuple[bytes, ...]) -> Iterator[Entry]:
         if not self._may_include:
             self.wrong(place, "others can't be included here")
             return

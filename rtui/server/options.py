@@ -16,7 +16,7 @@ from rtui.server.user.registries import RegistryChoice
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
-    from rtui.analysis.query.matches import Order
+    from rtui.analysis.query.query import Order
     from rtui.analysis.query.terms import Fact
     from rtui.registry.registry import Registry
 

@@ -19,7 +19,7 @@ from msgspec import structs
 from rtui.analysis.columns import Asked
 from rtui.analysis.report.document import KeyRecord, Node, Scope, SlotsReport, Summary
 from rtui.analysis.report.figures import Counted, Figures, SampledKeyspace
-from rtui.analysis.report.presets import preset
+from rtui.analysis.report.thresholds import preset
 from rtui.keyspace.slices import Slicer, Slices, Steps, elsewhere
 from rtui.keyspace.text.segments import Separators
 from rtui.keyspace.types import STRING

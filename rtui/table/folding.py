@@ -33,7 +33,7 @@ from typing import Final, NamedTuple
 
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.report.document import NodeKind
-from rtui.analysis.report.sketch import Sketch
+from rtui.analysis.report.figures import Sketch
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.identifiers import ANY
 from rtui.table.distinct_names import MOST_HASHES, RANGE

@@ -18,13 +18,12 @@ import polars as pl
 from rtui.analysis.columns import Asked, Columns
 from rtui.analysis.query.behind import scope_of
 from rtui.analysis.query.deciding import Comparison, NameTest, Test, TextTest, allowed, name_terms, name_test, slots_in
-from rtui.analysis.query.matches import Order
 from rtui.analysis.query.patterns import HEX_PARTS
-from rtui.analysis.query.query import Query, Term
+from rtui.analysis.query.query import Order, Query, Term
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.text.display import SafeText
-from rtui.keyspace.text.natural import natural
+from rtui.keyspace.text.matching import natural
 from rtui.keyspace.text.quantities import LARGEST, Bounds
 from rtui.keyspace.text.segments import Separators
 from rtui.table.questions import By, Condition

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias, TypeVar
 from zlib import crc32
 
-from rtui.analysis.report.figures import Figures, SizeSums, sums_of
+from rtui.analysis.report.figures import Figures, SizeSums, Sketch, sums_of
 from rtui.analysis.report.members import Figure, LongName
-from rtui.analysis.report.sketch import Sketch
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.table.examples import LONGEST_EXAMPLE, MOST_EXAMPLES
 

@@ -23,10 +23,9 @@ from rtui.analysis.report.members import NamePlace, NameRuleReport, NamingReport
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.display import display_text
 from rtui.registry.matching import NO_PATTERN
-from rtui.registry.naming import NAME_RULES, STYLE_BITS, NamingRules, styles_found
+from rtui.registry.naming import ALL_STYLES, NAME_RULES, STYLE_BITS, NamingRules, Style, styles_found
 from rtui.registry.registry import Entry, Registry
 from rtui.registry.rules import Severity
-from rtui.registry.words import ALL_STYLES, Style
 from rtui.table.key_count import KeyCount, copied, joined
 
 MIXED_CASE: Final = "name-mixed-case"

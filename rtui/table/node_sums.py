@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from rtui.analysis.report.document import NodeKind, SlotsReport, SlotTag
 from rtui.analysis.report.expiries import ExpiryBins
-from rtui.analysis.report.sketch import Sketch
+from rtui.analysis.report.figures import Sketch
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.slots import SLOTS, crc16
 from rtui.table import lives, partial, slots

@@ -26,8 +26,7 @@ from typing import Final, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rtui.keyspace.text.identifiers import ANY_NAMES, PLACEHOLDERS, Identifiers
-from rtui.keyspace.text.key_segments import NodeKind
+from rtui.keyspace.text.identifiers import ANY_NAMES, PLACEHOLDERS, Identifiers, NodeKind
 from rtui.table.distinct_names import DistinctNames
 from rtui.table.segments import Hashes, mixed, name_hashes, text_hashes
 

@@ -18,8 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rtui.keyspace.text.identifiers import ANY, PLACEHOLDERS
-from rtui.keyspace.text.key_segments import DEEPEST_LEVEL, NodeKind
+from rtui.keyspace.text.identifiers import ANY, DEEPEST_LEVEL, PLACEHOLDERS, NodeKind
 from rtui.keyspace.text.segments import Separators
 from rtui.table.forms import FEWEST_ASKED, IGNORED, Forms, pattern_hashes
 from rtui.table.node_index import NodeIndex, below

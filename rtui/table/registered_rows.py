@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from rtui.analysis.report.sketch import Sketch
+from rtui.analysis.report.figures import Sketch
 from rtui.keyspace.text.quantities import Bounds
 from rtui.registry.expectations import NO_TTL, Breach, Ttl
 from rtui.registry.forms import IP, ULID

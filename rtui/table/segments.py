@@ -20,9 +20,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rtui.keyspace.text.identifiers import ANY, ANY_TAG, LONGEST, Identifiers, Wholes
+from rtui.keyspace.text.identifiers import ANY, ANY_TAG, LONGEST, Identifiers, KeySegments, Wholes
 from rtui.keyspace.text.java_names import HEADER
-from rtui.keyspace.text.key_segments import KeySegments
 from rtui.keyspace.text.segments import Separators
 from rtui.table.schema import keys_of
 

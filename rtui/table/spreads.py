@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from rtui.analysis.report.sketch import LOWS
+from rtui.analysis.report.figures import LOWS
 from rtui.table.sums import NONE, Chunk, Dense, Flags, Sparse, Tree, Whole, carried
 
 BUCKET_BITS: Final = 11

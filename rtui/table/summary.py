@@ -40,11 +40,11 @@ from rtui.analysis.report.figures import (
     SampledKeyspace,
     SampleFigures,
     SizeSums,
+    Sketch,
     sums_of,
 )
-from rtui.analysis.report.leading_number import expiry_with, with_leading_numbers
 from rtui.analysis.report.members import LENGTH_EDGES, Cliff, ExpiryReport, Figure, RuleSetting, StringReport, Timeline
-from rtui.analysis.report.sketch import Sketch
+from rtui.analysis.report.namespaces import expiry_with, with_leading_numbers
 from rtui.keyspace.slices import Slicer, Slices, Steps
 from rtui.keyspace.text.display import display
 from rtui.keyspace.types import type_of

@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from msgspec import structs
 
 from rtui.analysis.report.document import BigReport, KeyRecord
-from rtui.analysis.report.presets import DEFAULT_PRESET, Preset, SizeLimits, preset
+from rtui.analysis.report.thresholds import DEFAULT_PRESET, Preset, SizeLimits, preset
 from rtui.keyspace.types import STRING
 
 RankedField: TypeAlias = Literal["memory_bytes", "length", "frequency", "idle_s"]

@@ -336,7 +336,7 @@ def replay_options(header: Header) -> BrowseOptions:
 def _registry(text: str) -> Registry:
     """Read the registry of a recording, which may be anybody's."""
     from rtui.registry.load import read_registry  # noqa: PLC0415 - few sessions have one
-    from rtui.registry.problems import RegistryError  # noqa: PLC0415
+    from rtui.registry.registry import RegistryError  # noqa: PLC0415
 
     try:
         return read_registry(text, may_include=False)

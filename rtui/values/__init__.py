@@ -46,9 +46,20 @@ from rtui.values.chain import (
     summary,
 )
 from rtui.values.json_text import CUT, is_cut, node_json
-from rtui.values.limits import DEFAULT, Limits
 from rtui.values.plugins import Decoder
-from rtui.values.tree import SEPARATOR, Decoded, Form, Kind, Node, OutlineRow, Step, drop_unfinished, outline
+from rtui.values.tree import (
+    DEFAULT,
+    SEPARATOR,
+    Decoded,
+    Form,
+    Kind,
+    Limits,
+    Node,
+    OutlineRow,
+    Step,
+    drop_unfinished,
+    outline,
+)
 
 __all__ = [
     "CUT",

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from rtui.values.limits import Budget, Invalid
 from rtui.values.plain import date_text
 from rtui.values.source import CERTAIN, Format, Reader, Source, read_tree
-from rtui.values.tree import Kind, Node, Step
+from rtui.values.tree import Budget, Invalid, Kind, Node, Step
 
 MAGIC: Final = b"\xac\xed\x00\x05"
 _FIRST_HANDLE: Final = 0x7E0000

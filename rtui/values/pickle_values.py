@@ -22,8 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from rtui.values.limits import Budget, Cut, Exceeded, Invalid
-from rtui.values.tree import Kind
+from rtui.values.tree import Budget, Cut, Exceeded, Invalid, Kind
 
 _OPCODES: Final = {ord(opcode.code): opcode for opcode in pickletools.opcodes}
 _FIXED: Final = {"uint1": "<B", "uint2": "<H", "int4": "<i", "uint4": "<I", "uint8": "<Q", "float8": ">d"}

@@ -15,10 +15,9 @@ from datetime import date, datetime, time, timedelta
 from typing import Final
 from uuid import UUID
 
-from rtui.values.limits import Budget, Cut, Exceeded, Invalid, Stopped
 from rtui.values.pickle_values import MAX_INTEGER_BITS, Instruction, Item, Machine, instructions
 from rtui.values.source import CERTAIN, LIKELY, OFFERED, POSSIBLE, Format, Source
-from rtui.values.tree import Form, Kind, Node, Step
+from rtui.values.tree import Budget, Cut, Exceeded, Form, Invalid, Kind, Node, Step, Stopped
 
 _DECIMAL: Final = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?(?:E[+-]?[0-9]+)?|s?NaN[0-9]*|Infinity)")
 

@@ -16,9 +16,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final, Protocol, runtime_checkable
 
-from rtui.values.limits import Budget, Exceeded, Invalid, Limits
 from rtui.values.source import Format, Source
-from rtui.values.tree import Form, Kind, Node, Step
+from rtui.values.tree import Budget, Exceeded, Form, Invalid, Kind, Limits, Node, Step
 
 GROUP: Final = "rtui.decoders"
 MAX_NAME: Final = 40

@@ -15,9 +15,8 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from rtui.values.limits import Budget, Cut, Invalid
 from rtui.values.source import OFFERED, POSSIBLE, Format, Reader, Source, read_tree, recognises
-from rtui.values.tree import Kind, Node, Step
+from rtui.values.tree import Budget, Cut, Invalid, Kind, Node, Step
 
 _VARINT, _FIXED64, _LENGTH, _GROUP, _GROUP_END, _FIXED32 = range(6)
 MAX_FIELD: Final = (1 << 29) - 1

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from rtui.values.limits import Budget, Invalid
 from rtui.values.source import CERTAIN, Format, Reader, Source, read_tree, recognises
-from rtui.values.tree import Kind, Node, Step
+from rtui.values.tree import Budget, Invalid, Kind, Node, Step
 
 MAGIC: Final = b"\x04\x08"
 _CONSTANTS: Final = {b"0": "nil", b"T": "true", b"F": "false"}

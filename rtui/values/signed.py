@@ -1,4 +1,4 @@
-"""Values followed by a signature, as Django, itsdangerous (Flask) and Rails sign cookies, tokens and sessions.
+"""Bytes that are written as text: base64, hexadecimal digits, JWT, and values followed by a signature.
 
 Django writes `payload:time:signature`, itsdangerous `payload.time.signature`, Rails `payload--signature`; the time is
 optional. Nothing in them is a mark, and `name:token` looks alike: without a time a payload counts only if it is JSON or
@@ -14,12 +14,140 @@ from dataclasses import dataclass
 from typing import Final
 
 from rtui.values.compressed import read_zlib
-from rtui.values.encoded import UNVERIFIED
-from rtui.values.json_text import is_json
-from rtui.values.limits import Budget, Invalid
-from rtui.values.plain import FIRST_DATE, LAST_DATE, date_text
-from rtui.values.source import LIKELY, OFFERED, Format, Source
-from rtui.values.tree import Step
+from rtui.values.json_text import JsonReader, is_json
+from rtui.values.plain import FIRST_DATE, LAST_DATE, date_hints, date_text
+from rtui.values.source import CERTAIN, LIKELY, OFFERED, POSSIBLE, Format, Source, by_hand, read_tree, recognises
+from rtui.values.tree import Budget, Invalid, Kind, Node, Step
+
+_BASE64: Final = re.compile(rb"[A-Za-z0-9+/\r\n]++(={0,2}+)[\r\n]*+")
+_URL_SAFE: Final = re.compile(rb"[A-Za-z0-9_-]++(={0,2}+)")
+_BREAKS: Final = b"\r\n"
+MIN_PADDED: Final = 8
+MIN_UNPADDED: Final = 16
+"""The shortest text without padding that is taken for base64; shorter text is often a word."""
+
+
+def _alphabet(source: Source) -> re.Match[bytes] | None:
+    """Match the whole value against the two alphabets; padding may be missing, but has to be right if present."""
+    data = source.data
+    match = _BASE64.fullmatch(data) or _URL_SAFE.fullmatch(data)
+    if match is None:
+        return None
+    length = len(data.translate(None, _BREAKS)) if b"\n" in data else len(data)
+    if match[1]:
+        return match if length % 4 == 0 else None
+    return match if length % 4 != 1 or not source.is_whole else None
+
+
+def _sniff_base64(source: Source, _budget: Budget) -> float | None:
+    if len(source.data) < MIN_PADDED:
+        return None
+    match = _alphabet(source)
+    if match is None or (len(source.data) < MIN_UNPADDED and not match[1]):
+        return None
+    return POSSIBLE
+
+
+def _read_base64(source: Source, budget: Budget) -> Step:
+    """Decode whole groups of four characters, up to the budget's output."""
+    if _alphabet(source) is None:
+        raise Invalid("consists of letters, digits and + / or - _")
+    limit = budget.limits.output_bytes
+    text = source.data.translate(bytes.maketrans(b"-_", b"+/"), _BREAKS + b"=")
+    is_cut = len(text) // 4 * 3 > limit
+    if is_cut:
+        text = text[: limit // 3 * 4]
+    elif not source.is_whole:
+        text = text[: len(text) // 4 * 4]
+    notes = (f"only the first {limit:,} bytes that come out of base64 are shown",) if is_cut else ()
+    data = base64.b64decode(text + b"=" * (-len(text) % 4))
+    return Step(data, notes, is_cut or not source.is_whole, limited=is_cut)
+
+
+def _read_digits(source: Source, budget: Budget) -> Step:
+    """Decode pairs of hexadecimal digits."""
+    digits = source.data.strip()[: 2 * budget.limits.output_bytes]
+    try:
+        data = binascii.unhexlify(digits[: len(digits) // 2 * 2])
+    except binascii.Error:
+        raise Invalid("consists of hexadecimal digits") from None
+    return Step(data, truncated=not source.is_whole)
+
+
+_JWT: Final = re.compile(
+    rb"(ey[A-Za-z0-9_-]{4,}+)\.([A-Za-z0-9_-]*+)(?:\.([A-Za-z0-9_-]*+))?+(?:\.[A-Za-z0-9_-]*+){0,2}+"
+)
+_DATES: Final = frozenset({"exp", "iat", "nbf", "auth_time", "updated_at"})
+UNVERIFIED: Final = "the signature is not verified: anyone may have written this"
+
+
+def _decode_part(part: bytes, *, is_whole: bool) -> Source:
+    """Return one decoded part of a token; raises Invalid if it is not base64."""
+    text = part if is_whole else part[: len(part) // 4 * 4]
+    try:
+        return Source(base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4)), is_whole)
+    except binascii.Error:
+        raise Invalid("has three parts of base64") from None
+
+
+def _sniff_jwt(source: Source, budget: Budget) -> float | None:
+    """Recognise a token by its first part: a JSON object with an algorithm."""
+    match = _JWT.fullmatch(source.data)
+    if match is None:
+        return None
+    try:
+        header = _decode_part(match[1], is_whole=True)
+        is_json = header.data.startswith(b"{") and recognises(JsonReader(header, budget.probe()), header)
+    except Invalid:
+        return None
+    return CERTAIN if is_json and b'"alg"' in header.data else None
+
+
+def _read_jwt(source: Source, budget: Budget) -> Step:
+    """Return the header and claims of a token; an encrypted one (five parts) shows its header only."""
+    match = _JWT.fullmatch(source.data)
+    if match is None:
+        raise Invalid("has three parts of base64")
+    root = Node(Kind.MAP)
+    notes = [UNVERIFIED]
+    is_encrypted = source.data.count(b".") == 4
+    parts = (("header", match[1]),) if is_encrypted else (("header", match[1]), ("claims", match[2]))
+    for title, part in parts:
+        is_whole = source.is_whole or match.end(2 if title == "claims" else 1) < len(source.data)
+        inner = _decode_part(part, is_whole=is_whole)
+        try:
+            step = read_tree(JsonReader(inner, budget), inner)
+            child = step.content if isinstance(step.content, Node) else Node(Kind.NOTE)
+        except Invalid:
+            child = Node(Kind.BYTES, inner.data, "not JSON")
+        child.name = Node(Kind.TEXT, title)
+        root.children.append(child)
+    if is_encrypted:
+        notes.append("the claims are encrypted")
+    elif match[3]:
+        signature = _decode_part(match[3], is_whole=source.is_whole)
+        root.children.append(Node(Kind.BYTES, signature.data, "not verified", Node(Kind.TEXT, "signature")))
+    notes += _date_notes(root)
+    return Step(root, tuple(notes), not source.is_whole)
+
+
+def _date_notes(root: Node) -> list[str]:
+    """Return notes with the dates in the claims."""
+    claims = next((node for node in root.children if node.name and node.name.value == "claims"), root)
+    return [
+        f"{node.name.value!s} {hint}"
+        for node in claims.children
+        if node.kind is Kind.NUMBER and node.name and node.name.value in _DATES
+        for hint in date_hints(str(node.value))[:1]
+    ]
+
+
+ENCODED: Final = (
+    Format("JWT", _sniff_jwt, _read_jwt),
+    Format("base64", _sniff_base64, _read_base64, needs_proof=True),
+    Format("hex digits", by_hand, _read_digits),
+)
+
 
 _SIGNATURE: Final = r"[A-Za-z0-9_-]{27}|[A-Za-z0-9_-]{38}|[A-Za-z0-9_-]{43}|[A-Za-z0-9_-]{64}|[A-Za-z0-9_-]{86}"
 """The base64 of a digest of 20, 28, 32, 48 or 64 bytes."""
@@ -95,7 +223,7 @@ def _is_signed_content(data: bytes, budget: Budget, *, is_compressed: bool = Fal
     return bool(_BINARY.match(data)) or is_json(Source(data), budget.probe())
 
 
-def _sniff_base64(source: Source, budget: Budget) -> float | None:
+def _sniff_signed_base64(source: Source, budget: Budget) -> float | None:
     """Recognise a base64 payload by its content."""
     found = _parse(source.data) if source.is_whole and source.data.isascii() else None
     content = _decoded(found.payload) if found else None
@@ -119,7 +247,7 @@ def _step(found: _Signed, content: bytes) -> Step:
     return Step(content, (UNVERIFIED, *notes))
 
 
-def _read_base64(source: Source, _budget: Budget) -> Step:
+def _read_signed_base64(source: Source, _budget: Budget) -> Step:
     """Return the decoded base64 payload; zlib in it is left to its own decoder."""
     found = _parse(source.data)
     content = _decoded(found.payload) if found else None
@@ -137,6 +265,6 @@ def _read_plain(source: Source, _budget: Budget) -> Step:
 
 
 FORMATS: Final = (
-    Format("signed base64", _sniff_base64, _read_base64),
+    Format("signed base64", _sniff_signed_base64, _read_signed_base64),
     Format("signed", _sniff_plain, _read_plain),
 )

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal
 
-from rtui.values.limits import Budget, Cut, Exceeded, Invalid
-from rtui.values.tree import Kind, Node, Step
+from rtui.values.tree import Budget, Cut, Exceeded, Invalid, Kind, Node, Step
 
 TEXT_CONTROLS: Final = b"\t\n\r\x1b"
 """Control characters that occur in text: white space, and the escape of coloured logs."""

@@ -22,8 +22,7 @@ from typing import Final
 import polars as pl
 
 from rtui.keyspace.slices import Slicer, finish
-from rtui.keyspace.text.identifiers import LONGEST, Identifiers
-from rtui.keyspace.text.key_segments import KeySegments, NodeKind
+from rtui.keyspace.text.identifiers import LONGEST, Identifiers, KeySegments, NodeKind
 from rtui.keyspace.text.segments import Separators
 from rtui.table.folding import ID, FoldedNode
 from rtui.table.node_sums import counted_patterns

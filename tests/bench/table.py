@@ -27,8 +27,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from rtui.analysis.query.matches import Order
 from rtui.analysis.query.parsing import parse
+from rtui.analysis.query.query import Order
 from rtui.analysis.query.terms import Fact
 from rtui.demo.load import send
 from rtui.demo.writes import Write

@@ -10,8 +10,8 @@ from rtui.analysis.report.document import Scope
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
 from rtui.registry.expectations import Found, breaches_of
-from rtui.registry.find import SHIPPED
 from rtui.registry.load import load_registry
+from rtui.registry.registry import SHIPPED
 from rtui.server.inspection.batches import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from tests.servers import Server

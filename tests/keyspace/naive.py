@@ -12,9 +12,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from rtui.keyspace.store.namespace import Child, Namespace
-from rtui.keyspace.store.packed_names import Chunk, PackedNames, count_inline, pack_inline, unpack_inline
+from rtui.keyspace.store.packed_names import Chunk, PackedNames, SplitNames, count_inline, pack_inline, unpack_inline
 from rtui.keyspace.store.routing import CHILD_BYTES, NAMESPACE_BYTES
-from rtui.keyspace.store.split_names import SplitNames
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Segment, Separators
 

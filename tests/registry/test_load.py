@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.registry.document import SCHEMA_PATH, schema_text
-from rtui.registry.find import find_registry, named_registry, shipped_names
 from rtui.registry.load import load_registry, read_registry
 from rtui.registry.naming import DEFAULT_LONGEST, rule_ids
-from rtui.registry.problems import LineIndex, RegistryError
+from rtui.registry.registry import LineIndex, RegistryError, find_registry, named_registry, shipped_names
 from rtui.registry.rules import RULES, Severity
 
 WRONG = {

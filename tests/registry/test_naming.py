@@ -8,14 +8,18 @@ from hypothesis import strategies as st
 
 from rtui.registry.naming import (
     ALL_RULES,
+    ALL_STYLES,
     NAME_RULES,
+    Glossary,
     NamingConfig,
     NamingRules,
+    Style,
     rule_ids,
+    styles_of,
+    words_of,
 )
 from rtui.registry.patterns import read_pattern
 from rtui.registry.rules import RULES, Family
-from rtui.registry.words import ALL_STYLES, Glossary, Style, styles_of, words_of
 
 GLOSSARY = Glossary([(b"usr", b"user"), (b"ord", b"order"), (b"sess", b"session"), (b"cfg", b"config")])
 

@@ -12,9 +12,9 @@ import pytest
 
 from rtui.demo.writes import Argument, WriteGroup
 from rtui.registry.expectations import NO_TTL, Found, breaches_of
-from rtui.registry.find import SHIPPED
 from rtui.registry.load import load_registry
 from rtui.registry.naming import rule_ids
+from rtui.registry.registry import SHIPPED
 
 KEYS = 2_000
 

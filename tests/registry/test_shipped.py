@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from rtui.registry.expectations import NO_TTL, Breach, Found, breaches_of
-from rtui.registry.find import SHIPPED, shipped_names
 from rtui.registry.load import load_registry
 from rtui.registry.naming import NAME_RULES, rule_ids
 from rtui.registry.patterns import Literal
-from rtui.registry.registry import Registry
+from rtui.registry.registry import SHIPPED, Registry, shipped_names
 from rtui.registry.rules import RULES, Severity
 
 LIBRARIES = ("celery", "django", "dramatiq", "flask-caching", "huey", "rq")

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from rtui.analysis.report.document import Node, NodeKind, Stats
 from rtui.analysis.report.members import IDLE_EDGES_S, MOST_SHORT, MOST_TINY, TTL_EDGES_S
-from rtui.keyspace.text.identifiers import Identifiers
-from rtui.keyspace.text.key_segments import KeySegments
+from rtui.keyspace.text.identifiers import Identifiers, KeySegments
 from rtui.keyspace.text.segments import Separators
 from rtui.server.inspection.batches import InspectedBatch
 

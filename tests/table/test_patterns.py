@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.keyspace.text.identifiers import Identifiers
-from rtui.keyspace.text.key_segments import NodeKind
+from rtui.keyspace.text.identifiers import Identifiers, NodeKind
 from rtui.keyspace.text.segments import Separators
 from rtui.table.distinct_names import MOST_HASHES
 from rtui.table.pattern_nodes import MOST_NAMES, MOST_NUMBERED_KEYS, PatternNodes

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from rtui.registry.expectations import Expectations, read_length, read_size, read_ttl
 from rtui.registry.forms import DATE, EMAIL, ENUM, HASH, HEX, INT, IP, ULID, WORD, Values
 from rtui.registry.matching import Matcher
-from rtui.registry.naming import NamingConfig, NamingRules
+from rtui.registry.naming import Glossary, NamingConfig, NamingRules, Style
 from rtui.registry.patterns import Pattern, PatternError, read_pattern
 from rtui.registry.registry import Entry, Registry
 from rtui.registry.rules import RuleLevels
-from rtui.registry.words import Glossary, Style
 from rtui.table.aggregates import with_moment
 from rtui.table.key_count import KeyCount
 from rtui.table.naming_counts import NamingCounts

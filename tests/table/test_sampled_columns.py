@@ -15,7 +15,7 @@ from rtui.analysis.columns import ALL_COLUMNS, SAMPLED_COLUMNS, Columns
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.report.document import Scope, Stats, Summary
 from rtui.analysis.report.members import IDLE_EDGES_S
-from rtui.analysis.report.presets import names, preset
+from rtui.analysis.report.thresholds import preset, preset_names
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
 from rtui.server.inspection.batches import InspectedBatch
@@ -220,7 +220,7 @@ def test_a_string_that_was_left_out_is_not_judged_by_its_memory() -> None:
     assert over.low == 0
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", preset_names())
 @pytest.mark.parametrize("without", ["nothing", "lengths", "memory"])
 def test_counts_over_the_thresholds_are_exact(name: str, without: str) -> None:
     rng, thresholds = Random(5), preset(name)

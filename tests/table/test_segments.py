@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.keyspace.text.identifiers import LONGEST, Form, Identifiers
+from rtui.keyspace.text.identifiers import LONGEST, Form, Identifiers, KeySegments
 from rtui.keyspace.text.java_names import raw_java_name
-from rtui.keyspace.text.key_segments import KeySegments
 from rtui.keyspace.text.segments import Separators
 from rtui.table.schema import names_of
 from rtui.table.segments import LONGEST_NAME, Kind, SegmentSplitter, name_hashes

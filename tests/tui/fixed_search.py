@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.deciding import NameFilter
-from rtui.analysis.query.matches import Order
-from rtui.analysis.query.query import Query
+from rtui.analysis.query.query import Order, Query
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.display import SafeText

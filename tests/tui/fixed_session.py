@@ -9,8 +9,7 @@ from functools import cache
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, KeyFacts, Reason, RowFacts, Ttl, Unknown, gone_key, gone_row
-from rtui.analysis.query.matches import Order
-from rtui.analysis.query.query import Query
+from rtui.analysis.query.query import Order, Query
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.slices import finish

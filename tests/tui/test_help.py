@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from rtui.analysis.query.terms import TERMS
-from rtui.registry.find import SHIPPED
+from rtui.registry.registry import SHIPPED
 from rtui.registry.rules import RULES
 from rtui.server.wire.command_log import Purpose
 from rtui.tui.goto import NARROWING

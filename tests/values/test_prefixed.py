@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.values import choices, decode, decoder_names
+from rtui.values.chain import MAX_PREFIX
 from rtui.values.plain import CHARSETS
-from rtui.values.prefixed import MAX_PREFIX
 from tests.values.test_libraries import DOCUMENTS
 
 DOCUMENT = {"id": 7, "names": ["Ada", "Grace", "Edsger"], "text": "words and more words, and words again", "gone": None}

@@ -11,9 +11,9 @@ from rtui.analysis.findings.expiring import is_lock, lock_words
 from rtui.analysis.findings.finding import Amount, Basis, Finding, key_line, least, of_namespace, scan_line
 from rtui.analysis.query.behind import DRIFT_NOTE, Behind, above, behind_key, label
 from rtui.analysis.query.query import one_of, query_of
-from rtui.analysis.report import presets
 from rtui.analysis.report.document import KeyRecord, Node
 from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S, TEXT_LIMIT, CheckedReference, Figure
+from rtui.analysis.report.thresholds import SizeLimits, preset, preset_names
 from rtui.keyspace.text.display import SafeText, display, display_text
 from rtui.keyspace.text.quantities import Bounds
 from rtui.keyspace.types import LIST, STRING
@@ -86,7 +86,7 @@ def _big(
 def _other_limit(basis: Basis, kind: bytes) -> Iterator[SafeText]:
     """Yield the limit of the list of big keys, if it is another one."""
     name = basis.report.head.scope.preset
-    found = presets.preset(name).limits(kind) if name in presets.names() else presets.SizeLimits()
+    found = preset(name).limits(kind) if name in preset_names() else SizeLimits()
     own = int(basis.number(BIG, "string" if kind == STRING.name else "elements"))
     if found.length not in (None, own):
         unit = humanize.size(found.length) if kind == STRING.name else f"{found.length:,} elements"

@@ -9,9 +9,9 @@ from typing import Final
 from msgspec.structs import replace as with_fields
 
 from rtui.analysis.facts import Unknown
-from rtui.analysis.findings import server_durability, server_keys, server_load
+from rtui.analysis.findings import server_data, server_load
 from rtui.analysis.findings.finding import Found, judge
-from rtui.analysis.findings.server_keys import CLIFF_LOAD, EVICTS, HOT_EXPIRING
+from rtui.analysis.findings.server_data import CLIFF_LOAD, EVICTS, HOT_EXPIRING
 from rtui.analysis.health.durability_panels import persistence_panel, replication_panel
 from rtui.analysis.health.fields import FIELDS
 from rtui.analysis.health.load_panels import BANNED, clients_panel, load_panel
@@ -68,7 +68,7 @@ def _with_impossible(panel: Panel, view: HealthView) -> Panel:
 
 
 FINDERS: Final = {
-    finder.rule: finder for finder in (*server_durability.FINDERS, *server_load.FINDERS, *server_keys.FINDERS)
+    finder.rule: finder for finder in (*server_data.FINDERS, *server_load.FINDERS, *server_data.KEY_FINDERS)
 }
 """By rule; of broken rules of one severity a title names the first."""
 

@@ -11,8 +11,7 @@ from rtui.analysis.findings.comparison import findings_table
 from rtui.analysis.formats.blocks import Block, BlockPage, Facts, PageHead, ReportCharts
 from rtui.analysis.formats.csv_and_json import table_csv, table_json, write_csv
 from rtui.analysis.formats.json import write_json
-from rtui.analysis.formats.markdown import page_markdown, table_markdown
-from rtui.analysis.formats.text import DEFAULT_WIDTH, page_text
+from rtui.analysis.formats.text import DEFAULT_WIDTH, page_markdown, page_text, table_markdown
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
 from rtui.analysis.report.tables.contents import about, coverage_sentence, headline, tables
 from rtui.analysis.report.tables.table import COVERAGE_MARKS, Table

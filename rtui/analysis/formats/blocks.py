@@ -1,4 +1,4 @@
-"""The blocks of a page: text, Markdown and HTML are each one writer over them (`text.py`, `markdown.py`, `html.py`).
+"""The blocks of a page: text and Markdown (`text.py`) and HTML (`html.py`) are each one writer over them.
 
 All texts are safe to show. Tables are blocks themselves.
 """

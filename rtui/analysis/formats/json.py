@@ -42,7 +42,6 @@ from msgspec import Meta, Struct
 from rtui.analysis.estimates import as_estimate
 from rtui.analysis.findings.contents import findings
 from rtui.analysis.findings.finding import Amount, Finding
-from rtui.analysis.formats.json_v1 import from_v1
 from rtui.analysis.report.document import (
     ClusterReport,
     Head,
@@ -74,7 +73,7 @@ REPORT_FORMAT: Final = "rtui report"
 """The member `format` of the file."""
 
 SCHEMA: Final = 2
-"""Version of the file. Files of version 1 are read, too."""
+"""Version of the file."""
 
 LARGEST_FILE_BYTES: Final = 256 * 1024 * 1024
 """No file above this is read: a report of the largest budget of nodes is far below."""
@@ -249,8 +248,7 @@ def read_json(text: str | bytes) -> Report:
     """
     text = _unpacked(text)
     try:
-        if _version(text) == 1:
-            text = msgspec.json.encode(from_v1(msgspec.json.decode(text)))
+        _check_version(text)
         file = msgspec.json.decode(text, type=FileContents, dec_hook=_read)
         return Report(file.head, _summary(file.summary), file.hot, file.keysizes, file.cluster)
     except RecursionError as error:
@@ -267,12 +265,11 @@ def read_json(text: str | bytes) -> Report:
 def read_headline(text: bytes) -> Headline:
     """Return the entry of a report in a list, a fraction of the work of `read_json`.
 
-    Raises ReportFormatError, also for files of version 1.
+    Raises ReportFormatError.
     """
     data = _unpacked(text)
     try:
-        if _version(data) != SCHEMA:
-            raise ReportFormatError("The report is of an older version")
+        _check_version(data)
         found = msgspec.json.decode(data, type=_HeadlineUnread, dec_hook=_read)
         if not found.summary.namespaces:
             raise ReportFormatError("summary.namespaces has no item for the whole keyspace")
@@ -390,8 +387,8 @@ def _summary(found: FileSummary) -> Summary:
     return Summary(waiting[0][0], **{name: getattr(found, name) for name in SummaryLists.__struct_fields__})
 
 
-def _version(text: str | bytes) -> int:
-    """Return the version of a file. Raises ReportFormatError for another format, or a bad or newer version."""
+def _check_version(text: str | bytes) -> None:
+    """Raise ReportFormatError for a file of another format or version."""
     try:
         found = msgspec.json.decode(text, type=_Preamble)
     except msgspec.ValidationError as error:
@@ -409,7 +406,8 @@ def _version(text: str | bytes) -> int:
             f"The report was written by a newer rtui: its schema is {min(found.schema, 10**6):,}, "
             f"and this version reads up to {SCHEMA}. Update rtui to open it"
         )
-    return found.schema
+    if found.schema < SCHEMA:
+        raise ReportFormatError("The report is of an older version")
 
 
 def _read(kind: type, value: Any) -> Any:

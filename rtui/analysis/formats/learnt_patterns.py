@@ -6,7 +6,7 @@ of each key which patterns it has, and the most specific one counts. So:
 
 * A placeholder gets the narrowest form that has all it may stand for: `{uuid}`, `{hex}`, `{date}`, `{n}` a number,
   else anything. IP and e-mail addresses get theirs where all examples of the report have it.
-* A short number that all keys begin with is a word, in reports that lack it as well (`leading_number`).
+* A short number that all keys begin with is a word, in reports that lack it as well (`report.namespaces`).
 * Many single keys beside one another become one pattern: `config:{name}`. What was beyond the budget of a report
   becomes `app:cache:{**}`, and names whose hash tag holds a separator, as `{user:ann}:cart`, `{{{**}}}:cart`.
 * `user:{id}:cart` and `user:index:{id}` are equally specific, and `user:index:cart` would have both. The one that is
@@ -26,13 +26,12 @@ from typing import Final
 from rtui.analysis.estimates import as_estimate
 from rtui.analysis.formats.json import name_text
 from rtui.analysis.report.document import Node, NodeKind, Stats
-from rtui.analysis.report.leading_number import only_number
+from rtui.analysis.report.namespaces import only_number
 from rtui.keyspace.text.identifiers import ANY_TAG, ANY_WITH_TAG, Identifiers
 from rtui.keyspace.text.java_names import MARK, raw_name
 from rtui.keyspace.text.segments import Separators
-from rtui.registry.ambiguities import ambiguities
 from rtui.registry.forms import ANY, ANY_DEPTH, DATE, EMAIL, FORMS, HEX, INT, IP, UUID, Form, Values
-from rtui.registry.matching import Matcher
+from rtui.registry.matching import Matcher, ambiguities
 from rtui.registry.naming import NamingConfig, NamingRules, rule_ids
 from rtui.registry.patterns import LONGEST_KEY, MOST_PLACEHOLDERS, Pattern, read_pattern
 

@@ -15,8 +15,7 @@ from rtui.analysis.health.view import HealthView
 from rtui.analysis.query.patterns import Step, pattern_text
 from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
 from rtui.keyspace.text.display import SafeText, display
-from rtui.keyspace.text.identifiers import Identifiers
-from rtui.keyspace.text.key_segments import KeySegments
+from rtui.keyspace.text.identifiers import Identifiers, KeySegments
 from rtui.keyspace.text.segments import DEFAULT_SEPARATORS, Separators
 
 MOST_LEVELS: Final = 32

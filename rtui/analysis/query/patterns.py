@@ -24,8 +24,16 @@ from itertools import count
 from typing import Final, NamedTuple
 
 from rtui.keyspace.text.glob import PatternError, check_pattern, escape_glob
-from rtui.keyspace.text.identifiers import ANY_NAMES, ANY_TAG, DIGITS, MARKS, NUMBER, PLACEHOLDERS, Identifiers
-from rtui.keyspace.text.key_segments import KeySegments
+from rtui.keyspace.text.identifiers import (
+    ANY_NAMES,
+    ANY_TAG,
+    DIGITS,
+    MARKS,
+    NUMBER,
+    PLACEHOLDERS,
+    Identifiers,
+    KeySegments,
+)
 from rtui.keyspace.text.segments import Separators
 
 EMPTY: Final = b"{}"

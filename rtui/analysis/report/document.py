@@ -36,7 +36,7 @@ from rtui.analysis.report.members import (
 )
 from rtui.keyspace.slots import SLOTS, each_slot
 from rtui.keyspace.text.identifiers import ANY_NAMES
-from rtui.keyspace.text.key_segments import NodeKind as NodeKind  # noqa: PLC0414 - a member of the document
+from rtui.keyspace.text.identifiers import NodeKind as NodeKind  # noqa: PLC0414 - a member of the document
 
 
 class CoverageKind(StrEnum):

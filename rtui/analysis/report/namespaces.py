@@ -8,6 +8,10 @@ A report has a node for each key pattern, a keyspace a namespace for each name. 
 * Where light names were merged into `{*}`, or fell beyond the budget of nodes, a name that kept its node may have keys
   that were counted there before: its figures are lower bounds, unless its keys are as many as the node has.
 * A namespace that came after the report, or is in the node for the rest, has no figures.
+
+A short number that keys begin with is shown as it is: the version in the `:1:product:7` of Django is no identifier.
+Segments that are numbers fold, so the tree of namespaces has `:{id}:product:{id}`. Where the first one stands for a
+single number in many keys, that is shown in its place: `:1:product:{id}`.
 """
 
 from __future__ import annotations
@@ -15,18 +19,50 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TypeAlias
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from rtui.analysis.estimates import Estimate
+from msgspec import structs
+
+from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.humanize import Mark
-from rtui.analysis.namespace_figures import NOTHING_KNOWN, Known, NamespaceFigures
 from rtui.analysis.report.document import CoverageKind, KeyRecord, Node, NodeKind, Report, Step
-from rtui.analysis.report.members import Figure
+from rtui.analysis.report.members import Cliff, ExpiryReport, Figure, Timeline
 from rtui.analysis.report.tables.cells import LONG_IDLE_BIN, plain, share_above
 from rtui.analysis.report.tables.table import label
+from rtui.keyspace.text.display import display
 from rtui.keyspace.text.identifiers import ANY, ANY_NAMES, Identifiers
 from rtui.keyspace.text.java_names import swapped
 from rtui.keyspace.text.segments import Segment, Separators
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A figure and how far it can be trusted."""
+
+    value: float
+    mark: Mark = Mark.EXACT
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceFigures:
+    """What is known of a namespace; None for what is not."""
+
+    memory_bytes: Known | None = None
+    share: Known | None = None
+    """Of the bytes of all keys, 0 … 1."""
+    mean_bytes: Known | None = None
+    no_ttl: Known | None = None
+    """Share of the keys that never expire."""
+    idle: Known | None = None
+    """Share of the keys that nobody used for 30 days."""
+    pattern: bytes | None = None
+    """The pattern whose mean the figures rest on, where they are not its own."""
+    has_changed: bool = False
+    """Whether the namespace has another number of keys now than the report counted in it."""
+
+
+NOTHING_KNOWN: Final = NamespaceFigures()
+
 
 _Key: TypeAlias = tuple[bytes, bytes, NodeKind]
 
@@ -215,3 +251,74 @@ def _known(figure: Figure | None, mark: Mark) -> Known | None:
     if isinstance(figure, Estimate):
         return Known(figure.value, Mark.EXACT if figure.low == figure.high == figure.value else Mark.ABOUT)
     return Known(figure, mark)
+
+
+FEWEST_KEYS: Final = 20
+"""Fewer keys may have a number in common by chance."""
+
+MOST_DIGITS: Final = 3
+"""A longer number is an identifier, though there be one only."""
+
+
+_Expiring = TypeVar("_Expiring", Cliff, Timeline)
+
+
+class Renamed(NamedTuple):
+    """A namespace that has got another name."""
+
+    text: bytes
+    """How its keys were said to begin."""
+    path: tuple[bytes, ...]
+    """Its names from the first level on, the last of which is another now."""
+    number: bytes
+    separator: bytes
+
+
+def only_number(node: Node, before: bytes) -> bytes | None:
+    """Return the number that all keys of a pattern begin with, after separators at most; None if there is none."""
+    if node.name != b"{id}" or not node.separator or before.strip(node.separator) or node.distinct != 1:
+        return None
+    if as_estimate(node.stats.keys).value < FEWEST_KEYS:
+        return None
+    examples = (example for path in node.walk() for example in path[-1].examples)
+    number = next(examples, b"")[len(before) :].partition(node.separator)[0]
+    return number if number.isdigit() and len(number) <= MOST_DIGITS else None
+
+
+def with_leading_numbers(root: Node) -> tuple[Node, list[Renamed]]:
+    """Return the tree of namespaces with these numbers as names, and the namespaces that they are the names of."""
+    renamed: list[Renamed] = []
+    return _with_numbers(root, b"", (), renamed), renamed
+
+
+def _with_numbers(parent: Node, before: bytes, path: tuple[bytes, ...], renamed: list[Renamed]) -> Node:
+    children, had = list(parent.children), len(renamed)
+    for at, child in enumerate(children):
+        own = (*path, child.name)
+        if not child.name and child.separator:
+            children[at] = _with_numbers(child, before + child.separator, own, renamed)
+        elif (number := only_number(child, before)) is not None:
+            renamed.append(Renamed(before + child.name + child.separator, own, number, child.separator))
+            children[at] = structs.replace(child, name=number, kind=NodeKind.LITERAL, distinct=None, holds_names=False)
+    return structs.replace(parent, children=tuple(children)) if len(renamed) > had else parent
+
+
+def expiry_with(report: ExpiryReport, renamed: list[Renamed]) -> ExpiryReport:
+    """Return when keys expire, by the names that namespaces have now."""
+    if not renamed:
+        return report
+    timelines, cliffs = list(report.timelines), list(report.cliffs)
+    for one in renamed:
+        timelines = [_renamed(timeline, one) for timeline in timelines]
+        cliffs = [_renamed(cliff, one) for cliff in cliffs]
+    return structs.replace(report, timelines=tuple(timelines), cliffs=tuple(cliffs))
+
+
+def _renamed(found: _Expiring, one: Renamed) -> _Expiring:
+    """Return an expiry timeline or cliff with the new name of its namespace."""
+    was = display(one.text)
+    if found.path[: len(one.path)] != one.path or not found.label.startswith(was):
+        return found
+    before = one.text[: -len(one.path[-1] + one.separator)]
+    label = display(before + one.number + one.separator) + found.label[len(was) :]
+    return structs.replace(found, path=(*one.path[:-1], one.number, *found.path[len(one.path) :]), label=label)

@@ -29,7 +29,7 @@ from rtui.keyspace.rows.listing import ARRIVAL, ChildOrder, order_of
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import PackedNames
-from rtui.keyspace.text.natural import natural
+from rtui.keyspace.text.matching import natural
 
 
 class Sort(Enum):
@@ -38,7 +38,7 @@ class Sort(Enum):
     COUNT = "keys"
     """Namespaces by their number of keys, most first, then by name; keys by name."""
     NAME = "name"
-    """Namespaces and keys by their names, see `keyspace/text/natural.py`."""
+    """Namespaces and keys by their names, see `keyspace/text/matching.py`."""
     NAME_BYTES = "name-bytes"
     """Namespaces and keys by the bytes of their names."""
     MEMORY = "bytes"

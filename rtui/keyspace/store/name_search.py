@@ -21,8 +21,7 @@ from typing import Final
 
 from rtui.keyspace.slices import Slicer, Slices, only_while
 from rtui.keyspace.store.namespace import Namespace
-from rtui.keyspace.store.packed_names import CHUNK_BYTES, Chunk, PackedNames, unpack_inline
-from rtui.keyspace.store.split_names import SplitNames
+from rtui.keyspace.store.packed_names import CHUNK_BYTES, Chunk, PackedNames, SplitNames, unpack_inline
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.matching import Match, Matcher
 

@@ -25,12 +25,12 @@ from rtui.keyspace.store.packed_names import (
     MAX_INLINE_BYTES,
     Chunk,
     PackedNames,
+    SplitNames,
     count_inline,
     join_inline,
     pack_inline,
     unpack_inline,
 )
-from rtui.keyspace.store.split_names import SplitNames
 from rtui.keyspace.text.segments import Separators
 
 BATCH_LEVELS = 16

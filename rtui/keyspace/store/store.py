@@ -34,9 +34,8 @@ from weakref import WeakSet
 
 from rtui.keyspace.slices import Clock, Slicer, Slices, only_while
 from rtui.keyspace.store.namespace import Estimated, Namespace
-from rtui.keyspace.store.packed_names import PackedNames, pack_inline, unpack_inline
+from rtui.keyspace.store.packed_names import PackedNames, SplitNames, pack_inline, unpack_inline
 from rtui.keyspace.store.routing import CHILD_BYTES, NAMESPACE_BYTES, Memory, Router, free_some
-from rtui.keyspace.store.split_names import SplitNames
 from rtui.keyspace.text.java_names import all_swapped
 from rtui.keyspace.text.segments import Segment, Separators
 

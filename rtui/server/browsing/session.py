@@ -35,8 +35,7 @@ from rtui.server.wire.supervised_tasks import end_task, start_supervised
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
-    from rtui.analysis.query.matches import Order
-    from rtui.analysis.query.query import Query
+    from rtui.analysis.query.query import Order, Query
     from rtui.analysis.query.terms import Fact
     from rtui.analysis.report.document import Report
     from rtui.server.analysis.session import Analysed, AnalysisSession
@@ -267,8 +266,7 @@ class BrowsingSession:
 
     def rows_with(self, fact: Fact) -> PassRows | None:
         """Return the rows of the analysis if they cover all keys and have this fact of each."""
-        from rtui.analysis.query.matches import Order  # noqa: PLC0415 - when it is wanted
-        from rtui.analysis.query.query import EVERYTHING  # noqa: PLC0415
+        from rtui.analysis.query.query import EVERYTHING, Order  # noqa: PLC0415 - when it is wanted
 
         rows = None if self._analysis is None else self._analysis.rows
         return None if rows is None or rows.why_not(EVERYTHING, Order(fact)) is not None else rows

@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from rtui.keyspace.store.split_names import SplitNames
+from rtui.keyspace.store.packed_names import SplitNames
 
 class NameTable:
     def __init__(self, separators: Sequence[bytes]) -> None: ...

@@ -12,7 +12,7 @@ from array import array
 from random import SystemRandom
 
 from rtui.keyspace.store import packed_names
-from rtui.keyspace.store.split_names import SplitNames
+from rtui.keyspace.store.packed_names import SplitNames
 
 cdef enum:
     PART_NAMES = 1024

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from rtui.keyspace.store.split_names import SplitNames
+from rtui.keyspace.store.packed_names import SplitNames
 from rtui.server import guard
 from rtui.server.guard.command import Command
 from rtui.server.scan.cursor import Dialect, equal_ranges

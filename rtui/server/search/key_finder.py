@@ -25,8 +25,8 @@ from functools import partial
 from typing import Any, Final
 
 from rtui.analysis.query.deciding import NameFilter, fact_tests
-from rtui.analysis.query.matches import Matches
 from rtui.analysis.query.plan import Plan
+from rtui.analysis.query.query import Matches
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.types import type_of

@@ -16,9 +16,8 @@ import polars as pl
 from rtui.analysis import humanize
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.humanize import Mark
-from rtui.analysis.query.matches import Order
 from rtui.analysis.query.plan import ShardPlace, on_slots
-from rtui.analysis.query.query import Query
+from rtui.analysis.query.query import Order, Query
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.rows.ordering import Sort

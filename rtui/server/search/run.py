@@ -17,9 +17,8 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.humanize import Mark
-from rtui.analysis.query.matches import Matches
 from rtui.analysis.query.plan import Plan, names_beside, wanted_slots
-from rtui.analysis.query.query import Query, in_quotes
+from rtui.analysis.query.query import Matches, Query, in_quotes
 from rtui.analysis.query.terms import GLOB, TEXT, Fact
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.slots import key_slot

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from rtui.keyspace.text.display import display_text
-from rtui.registry.find import named_registry
+from rtui.registry.registry import named_registry
 from rtui.server.files import atomic_file, config_folder, state_folder
 from rtui.server.guard.names import CommandNames, CommandNamesError, command_names
 from rtui.server.wire.errors import TargetError

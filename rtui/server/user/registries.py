@@ -10,8 +10,7 @@ from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
-    from rtui.registry.problems import Problem
-    from rtui.registry.registry import Registry
+    from rtui.registry.registry import Problem, Registry
 
 MOST_SHOWN: Final = 20
 """The most mistakes shown of one file."""
@@ -46,14 +45,14 @@ class RegistryChoice:
         """Read the registry for a server; None if there is none. Raises RegistryFileError."""
         if self.is_off:
             return None
-        from rtui.registry.find import find_registry, named_registry  # noqa: PLC0415 - most runs have none
+        from rtui.registry.registry import find_registry, named_registry  # noqa: PLC0415 - most runs have none
 
         name = self.named or target.registry
         path = find_registry(self.folder) if name is None else named_registry(name, self.folder)
         if path is None:
             return None
         from rtui.registry.load import load_registry  # noqa: PLC0415
-        from rtui.registry.problems import RegistryError  # noqa: PLC0415
+        from rtui.registry.registry import RegistryError  # noqa: PLC0415
 
         try:
             return load_registry(path)

@@ -15,13 +15,13 @@ from textual.geometry import Size
 from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark, noun
-from rtui.analysis.report import presets
 from rtui.analysis.report.document import ColumnState, EncodingReport, Report
 from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.keys import SizeMeasure, above_thresholds, big_keys, longer_keys, looked_at
 from rtui.analysis.report.tables.table import Table
 from rtui.analysis.report.tables.totals import encodings, frequency_histogram, idle_histogram, keysizes, types
+from rtui.analysis.report.thresholds import DEFAULT_PRESET, Preset, preset, preset_names
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, panel_command, sample_note, unfound
 from rtui.tui.kit.chart_lines import (
@@ -256,7 +256,7 @@ class BigKeysPanel(Panel[BigKeysState]):
         ),
         panel_command(
             lambda report, state, _size: replace(
-                state, preset=following(presets.names(), preset_name(report, state))
+                state, preset=following(preset_names(), preset_name(report, state))
             ),
             "preset", "T", "Limits", "Mark what is above other thresholds, those of various clouds and tools.",
             footer=10,
@@ -269,7 +269,7 @@ class BigKeysPanel(Panel[BigKeysState]):
         by_type = big.by_type_length if state.by_length else big.by_type_memory
         by: SizeMeasure = "length" if state.by_length else "memory"
         name = preset_name(report, state)
-        thresholds = presets.preset(name)
+        thresholds = preset(name)
         sampled = looked_at(report)
         note: Line = (
             Span(literal("by length") if state.by_length else literal("by bytes")),
@@ -296,7 +296,7 @@ class BigKeysPanel(Panel[BigKeysState]):
 def _above(report: Report, sampled: str) -> PanelTable:
     """Return the list of how many keys are above the thresholds that they were counted by."""
     name = report.head.scope.preset
-    thresholds = presets.preset(name if name in presets.names() else presets.DEFAULT_PRESET)
+    thresholds = preset(name if name in preset_names() else DEFAULT_PRESET)
 
     def limits(key_type: bytes) -> tuple[int | None, int | None]:
         found = thresholds.limits(key_type)
@@ -316,10 +316,10 @@ def _above(report: Report, sampled: str) -> PanelTable:
 def preset_name(report: Report, state: BigKeysState) -> str:
     """Return the name of the thresholds in use: the chosen ones, else the report's, else the default."""
     name = state.preset or report.head.scope.preset
-    return name if name in presets.names() else presets.DEFAULT_PRESET
+    return name if name in preset_names() else DEFAULT_PRESET
 
 
-def _is_big(thresholds: presets.Preset, table: Table, row: int) -> bool:
+def _is_big(thresholds: Preset, table: Table, row: int) -> bool:
     """Whether the key of a row is above a threshold of its type."""
     key_type, memory, length = (table.rows[row][table.column(name)] for name in ("type", "memory", "length"))
     return thresholds.is_big(

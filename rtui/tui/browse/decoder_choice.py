@@ -24,8 +24,7 @@ from textual.widgets.option_list import Option
 from rtui.analysis.facts import Unknown
 from rtui.keyspace import types
 from rtui.keyspace.text.display import Piece, SafeText, display_text
-from rtui.keyspace.text.identifiers import Identifiers
-from rtui.keyspace.text.key_segments import KeySegments
+from rtui.keyspace.text.identifiers import Identifiers, KeySegments
 from rtui.keyspace.text.segments import Separators
 from rtui.server.facts.preview.page import Meaning, Preview, PreviewColumn, PreviewRow
 from rtui.server.user.copying import key_as_text

@@ -11,8 +11,7 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NO_TTL, Frequency, IdleBasis, KeyFacts, NoTtl, Reason, Unknown, ttl_at
 from rtui.analysis.humanize import Mark, counted
 from rtui.keyspace.slots import SLOTS, SlotExplanation, TagRule, explain, key_slot
-from rtui.keyspace.text.display import SafeText
-from rtui.keyspace.text.scripts import mixed_note
+from rtui.keyspace.text.display import SafeText, mixed_note
 from rtui.keyspace.text.segments import Separators
 from rtui.keyspace.types import RedisType
 from rtui.server.browsing.status import BrowsingStatus
@@ -324,7 +323,7 @@ _GAP_CELLS: Final = 2
 
 def together_lines(keys: Sequence[bytes], status: BrowsingStatus, separators: Separators, width: int) -> list[Line]:
     """Return whether keys may be used together, where each lies, and the tag by which they would share a slot."""
-    from rtui.analysis.report.shared_slot import NO_COMMON_TAG, common_tag, verdict  # noqa: PLC0415 - when it is wanted
+    from rtui.analysis.report.tables.slots import NO_COMMON_TAG, common_tag, verdict  # noqa: PLC0415 - when it is wanted
 
     slots = [key_slot(key) for key in keys]
     nodes = [

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NOT_ASKED, NoTtl, Reason, RowFacts, Unknown
 from rtui.analysis.humanize import Mark
-from rtui.analysis.namespace_figures import NOTHING_KNOWN, Known, NamespaceFigures
+from rtui.analysis.report.namespaces import NOTHING_KNOWN, Known, NamespaceFigures
 from rtui.keyspace.rows.ordering import BY_NAME, Sort
 from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.namespace import Namespace
-from rtui.keyspace.text.display import SafeText
-from rtui.keyspace.text.scripts import mixed_letters
+from rtui.keyspace.text.display import SafeText, mixed_letters
 from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
 from rtui.tui.browse.columns import ANALYSED_COLUMNS, GAP_CELLS, SORT_COLUMNS, SORTS, RowField, RowLayout, TreeColumn

@@ -16,14 +16,13 @@ from typing import Any, Final
 from rtui.analysis import humanize
 from rtui.analysis.facts import NO_EXPIRY, NoTtl
 from rtui.analysis.humanize import Mark, counted
-from rtui.analysis.query.matches import Order
-from rtui.analysis.query.query import Problem, Query
+from rtui.analysis.query.query import Order, Problem, Query
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
 from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import SafeText
-from rtui.keyspace.text.natural import natural
+from rtui.keyspace.text.matching import natural
 from rtui.server.scan.progress import ScanState
 from rtui.server.search.search import Search, Stage
 from rtui.tui.kit.layout import LEAST_REASON, Piece, ago, display_text, prose

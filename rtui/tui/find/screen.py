@@ -15,8 +15,7 @@ from textual.widget import Widget
 
 from rtui.analysis.humanize import counted
 from rtui.analysis.query.completion import Vocabulary
-from rtui.analysis.query.matches import Order
-from rtui.analysis.query.query import Query
+from rtui.analysis.query.query import Order, Query
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.session import BrowsingSession

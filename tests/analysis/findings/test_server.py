@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.findings.finding import Finding, Found
 from rtui.analysis.findings.server import FINDERS, headline, server_findings, server_health
-from rtui.analysis.findings.server_keys import CLIFF_LOAD, EVICTS, HOT_EXPIRING
+from rtui.analysis.findings.server_data import CLIFF_LOAD, EVICTS, HOT_EXPIRING
 from rtui.analysis.health.panel import Line, State
 from rtui.analysis.health.sample import (
     ClientFigures,

@@ -15,10 +15,10 @@ from rtui.analysis.facts import Reason
 from rtui.analysis.findings.server import server_findings
 from rtui.analysis.findings.server_comparison import HealthComparison, compare_health
 from rtui.analysis.formats import written
-from rtui.analysis.formats.charts import spark
 from rtui.analysis.formats.findings import servers_junit, servers_sarif
 from rtui.analysis.formats.health import HealthDocument, health_json, health_page
-from rtui.analysis.formats.prometheus import health_prometheus, metric_name
+from rtui.analysis.formats.html import spark
+from rtui.analysis.formats.samples import health_prometheus, metric_name
 from rtui.analysis.formats.text import DEFAULT_WIDTH
 from rtui.analysis.health.fields import FIELDS
 from rtui.analysis.health.panel import Line

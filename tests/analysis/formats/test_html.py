@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rtui.analysis.formats import FORMS
-from rtui.analysis.formats.charts import MOST_CELLS, Markup, element, safe
+from rtui.analysis.formats.html import MOST_CELLS, Markup, element, safe
 from rtui.analysis.report.document import ColumnReport, ColumnState, Node, NodeKind, Report
 from tests.analysis.formats.generated import reports
 from tests.analysis.formats.made import MADE

@@ -16,8 +16,7 @@ from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown
 from rtui.analysis.formats import FORMS, write_text
 from rtui.analysis.formats.csv_and_json import FORMULA, guarded, table_csv, write_csv
-from rtui.analysis.formats.markdown import code, escaped, table_markdown
-from rtui.analysis.formats.text import cells_of
+from rtui.analysis.formats.text import cells_of, code, escaped, table_markdown
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.contents import tables
 from rtui.analysis.report.tables.table import AtLeast, Column, Table, Unit

@@ -15,8 +15,7 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.findings.server import server_health
 from rtui.analysis.formats import written
 from rtui.analysis.formats.health import health_json, health_page
-from rtui.analysis.formats.prometheus import health_prometheus
-from rtui.analysis.formats.samples import Header, header_line, read_samples, sample_line
+from rtui.analysis.formats.samples import Header, header_line, health_prometheus, read_samples, sample_line
 from rtui.analysis.health.fields import FIELDS, FieldUnit, InfoField
 from rtui.analysis.health.panel import State
 from rtui.analysis.health.possible import _OF_LISTS, _WORDS, range_of, with_possible

@@ -11,9 +11,8 @@ from rtui.analysis.query.query import Term
 from rtui.analysis.query.terms import Keyword
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.glob import Matcher
-from rtui.keyspace.text.identifiers import PLACEHOLDERS, Identifiers
+from rtui.keyspace.text.identifiers import PLACEHOLDERS, Identifiers, KeySegments
 from rtui.keyspace.text.java_names import HEADER, MARK, java_text, swapped
-from rtui.keyspace.text.key_segments import KeySegments
 from rtui.keyspace.text.segments import Separators
 
 

@@ -12,19 +12,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rtui.analysis.query.deciding import NameFilter
-from rtui.analysis.query.matches import Matches, Order
 from rtui.analysis.query.parsing import parse, read
 from rtui.analysis.query.patterns import HEX_PARTS, Pattern, PatternMatcher, Step, pattern_text, read_pattern
 from rtui.analysis.query.plan import names_beside, plan_of, server_filter
-from rtui.analysis.query.query import Query, Term, written_bytes
+from rtui.analysis.query.query import Matches, Order, Query, Term, written_bytes
 from rtui.analysis.query.regex import RegexError, compiled
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.glob import Matcher
-from rtui.keyspace.text.identifiers import PLACEHOLDERS, Identifiers
+from rtui.keyspace.text.identifiers import PLACEHOLDERS, Identifiers, KeySegments
 from rtui.keyspace.text.java_names import MARK, java_text, raw_java_name
-from rtui.keyspace.text.key_segments import KeySegments
-from rtui.keyspace.text.natural import natural
+from rtui.keyspace.text.matching import natural
 from rtui.keyspace.text.segments import Separators
 from tests.analysis.query.oracle import folded
 from tests.analysis.query.queries import QUERY

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rtui.analysis.report.document import ClusterNode, ClusterReport
-from rtui.analysis.report.shared_slot import common_tag
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.contents import tables
 from rtui.analysis.report.tables.keys import big_keys, hot_keys
@@ -21,6 +20,7 @@ from rtui.analysis.report.tables.slots import (
     MANY,
     Balance,
     SlotRangeLoad,
+    common_tag,
     is_outlier,
     node_loads,
     nodes,

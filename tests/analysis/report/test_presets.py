@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from rtui.analysis.report.presets import DEFAULT_PRESET, KIB, MIB, names, preset
+from rtui.analysis.report.thresholds import DEFAULT_PRESET, KIB, MIB, preset, preset_names
 
 
 def test_the_default_comes_first_and_names_are_distinct() -> None:
-    assert names()[0] == DEFAULT_PRESET
-    assert len(set(names())) == len(names())
+    assert preset_names()[0] == DEFAULT_PRESET
+    assert len(set(preset_names())) == len(preset_names())
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", preset_names())
 def test_each_says_who_set_it_and_what(name: str) -> None:
     one = preset(name)
     assert one.name == name

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rtui.keyspace.text.identifiers import DIGITS, LONGEST, MARKS, Form, Identifiers
-from rtui.keyspace.text.key_segments import KeySegments
+from rtui.keyspace.text.identifiers import DIGITS, LONGEST, MARKS, Form, Identifiers, KeySegments
 from rtui.keyspace.text.segments import Separators
 from tests.examples import examples
 

@@ -12,13 +12,12 @@ from rtui.analysis.query.plan import plan_of
 from rtui.keyspace.rows.rows import RowKind, VisibleRows
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.name_search import HeldNames
-from rtui.keyspace.store.packed_names import Chunk, pack_inline
-from rtui.keyspace.store.split_names import SplitNames
+from rtui.keyspace.store.packed_names import Chunk, SplitNames, pack_inline
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import Display, display
 from rtui.keyspace.text.glob import Matcher, namespace_pattern
+from rtui.keyspace.text.identifiers import KeySegments
 from rtui.keyspace.text.java_names import HEADER, MARK, java_text, raw_java_name, swapped
-from rtui.keyspace.text.key_segments import KeySegments
 from rtui.keyspace.text.segments import Separators
 
 COLON = Separators((b":",))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.keyspace.text.java_names import raw_java_name
-from rtui.keyspace.text.natural import natural
+from rtui.keyspace.text.matching import natural
 from tests.keyspace.naive import naturally
 
 ODD = st.lists(st.sampled_from(b"0019aZ:-_\0\x01\xc3\xff"), max_size=10).map(bytes)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.keyspace.text.scripts import mixed_letters, mixed_note
+from rtui.keyspace.text.display import mixed_letters, mixed_note
 
 
 @pytest.mark.parametrize(

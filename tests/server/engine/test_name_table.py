@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store import packed_names
-from rtui.keyspace.store.packed_names import MAX_INLINE_BYTES, MAX_INLINE_NAMES
-from rtui.keyspace.store.split_names import SplitNames
+from rtui.keyspace.store.packed_names import MAX_INLINE_BYTES, MAX_INLINE_NAMES, SplitNames
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 from rtui.server.engine._name_table import NameTable

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from rtui.analysis.columns import EVERYTHING, Columns
 from rtui.analysis.report.document import KeyRecord, Scope
-from rtui.analysis.report.presets import preset
+from rtui.analysis.report.thresholds import preset
 from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan

@@ -10,7 +10,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.report.presets import preset
+from rtui.analysis.report.thresholds import preset
 from rtui.keyspace.slots import key_slot
 from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.tables import TABLE_ROWS, LengthFloors, Tables, table_of

@@ -11,14 +11,14 @@ import pytest
 
 from rtui.analysis.columns import EVERYTHING, SAMPLED_COLUMNS
 from rtui.analysis.humanize import Mark
-from rtui.analysis.query.matches import Order
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.plan import PlaceError, ShardPlace
+from rtui.analysis.query.query import Order
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.java_names import raw_java_name
-from rtui.keyspace.text.natural import natural
+from rtui.keyspace.text.matching import natural
 from rtui.keyspace.text.segments import Separators
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import FindOptions

@@ -14,9 +14,8 @@ from rtui.analysis.columns import EVERYTHING
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.behind import encoding_keys, keys_of, slot_keys, tag_keys, type_keys, without_ttl
 from rtui.analysis.query.deciding import NameFilter
-from rtui.analysis.query.matches import Order
 from rtui.analysis.query.parsing import parse
-from rtui.analysis.query.query import Query
+from rtui.analysis.query.query import Order, Query
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.name_search import HeldNames

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.registry.find import SHIPPED
+from rtui.registry.registry import SHIPPED
 from rtui.server.guard.names import CommandNames
 from rtui.server.user.known_servers import Profiles
 from rtui.server.wire.errors import TargetError

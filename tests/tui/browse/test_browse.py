@@ -10,7 +10,7 @@ from textual.widgets import OptionList
 from rtui.keyspace.rows.rows import RowKind
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
-from rtui.keyspace.text.natural import natural
+from rtui.keyspace.text.matching import natural
 from rtui.server.deployment.stamp import Outdated
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Lost

@@ -28,7 +28,7 @@ from rtui.tui.browse.value_view import ValueView
 from rtui.tui.kit.layout import MARGIN, value_pieces
 from rtui.tui.kit.styled_text import wrap_pieces
 from rtui.values import Choices, decode
-from rtui.values.limits import DEFAULT
+from rtui.values.tree import DEFAULT
 from tests.tui.browse.test_value import text_of
 
 

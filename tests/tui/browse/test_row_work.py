@@ -15,7 +15,7 @@ from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import RowKind, VisibleRows
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.store import NamespaceStore
-from rtui.keyspace.text.natural import natural
+from rtui.keyspace.text.matching import natural
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.tui.browse import row_work
 from rtui.tui.kit.choice import ChoiceScreen

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from rtui.analysis.humanize import Mark, moment
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.display import SafeText
-from rtui.keyspace.text.natural import natural
+from rtui.keyspace.text.matching import natural
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.search.search import Stage
 from rtui.server.wire.errors import RtuiError

@@ -19,7 +19,7 @@ from textual.geometry import Size
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown
 from rtui.analysis.formats.csv_and_json import table_csv, table_json
-from rtui.analysis.formats.markdown import table_markdown
+from rtui.analysis.formats.text import table_markdown
 from rtui.analysis.report.document import Node, NodeKind, Report
 from rtui.analysis.report.tables.keys import expiry, no_ttl
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Row, Table, Unit

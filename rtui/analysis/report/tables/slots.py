@@ -1,6 +1,11 @@
 """How evenly keys lie over the 16,384 hash slots: the fullest slots, the heaviest hash tags, the nodes of a cluster.
 
 The keys of a node stand beside its share by the number of its slots.
+
+A hash tag that keys could share: a cluster takes a command on several keys only if all hash to one slot. Take
+`user:42:profile` and `cart:42`, which do not. Both have the segment `42`, which is an identifier: as a hash tag, in
+`user:{42}:profile` and `cart:{42}`, it puts them into one slot (`common_tag`). A segment that is a name, as `user`, is
+not proposed: all keys of its kind would share that slot.
 """
 
 from __future__ import annotations
@@ -8,7 +13,7 @@ from __future__ import annotations
 import math
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
@@ -18,7 +23,10 @@ from rtui.analysis.report.document import ClusterNode, ClusterReport, MovingSlot
 from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, Owners, plain
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
-from rtui.keyspace.slots import SLOTS, each_slot, joined_ranges
+from rtui.keyspace.slots import SLOTS, each_slot, find_tag, hashed_bytes, joined_ranges, key_slot
+from rtui.keyspace.text.display import SafeText, display
+from rtui.keyspace.text.identifiers import Identifiers, KeySegments
+from rtui.keyspace.text.segments import Separators
 
 UNLIKELY: Final = 0.01
 """A fullest slot that an even spread would show less often than this is not chance."""
@@ -399,3 +407,73 @@ def _counted(figure: Figure | None, *, is_exact: bool) -> Cell:
 
 def _share(figure: Figure | None, total: float | None) -> float | None:
     return None if figure is None or total is None else plain(figure) / total
+
+
+MOST_SEGMENTS: Final = 64
+"""Segments of a name that are looked at."""
+
+NO_COMMON_TAG: Final = SafeText(
+    "Keys with the same {tag} share a slot. No identifier is in all of these names that could be one; a word as a tag "
+    "would put all keys of a kind into one slot."
+)
+
+
+def verdict(slots: Collection[int], nodes: Collection[str] = ()) -> SafeText:
+    """Say whether a cluster takes one command on keys in these slots; `nodes` serve them, as far as that is known."""
+    if len(slots) == 1:
+        return SafeText(f"Together: yes. All lie in slot {next(iter(slots))}, so one multi-key command may use them.")
+    of_nodes = f" of {len(nodes):,} nodes" if len(nodes) > 1 else " of one node" if nodes else ""
+    return SafeText(
+        f"Together: no. They lie in {len(slots):,} slots{of_nodes}, and a cluster refuses one command across slots "
+        "(CROSSSLOT)."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CommonTag:
+    """A hash tag that would put keys into one slot, and their names with it."""
+
+    tag: bytes
+    """The text between the braces."""
+    names: tuple[bytes, ...]
+    """In the order of the keys; a name that is hashed by the tag already stays."""
+
+    @property
+    def slot(self) -> int:
+        """The slot that they would share."""
+        return key_slot(self.names[0])
+
+    @property
+    def sentence(self) -> SafeText:
+        """The effect of the tag, as a sentence before the names."""
+        shown = display(b"{%b}" % self.tag, limit=128)
+        return SafeText(f"The hash tag {shown} would put them into slot {self.slot}:")
+
+
+def common_tag(names: Sequence[bytes], separators: Separators) -> CommonTag | None:
+    """Return the longest identifier that all of these names could have as a hash tag; None if there is none.
+
+    Of several as long, the one that comes first in the first name.
+    """
+    if not names:
+        return None
+    segments, identifiers = KeySegments(separators), Identifiers(separators.values)
+    found = [_taggable(name, segments) for name in names]
+    in_all = [segment for segment in found[0] if all(segment in one for one in found[1:])]
+    tags = {hashed_bytes(name) for name in names if find_tag(name)[1] is not None}
+    best = max((one for one in in_all if one in tags or identifiers.form(one).pattern), key=len, default=None)
+    return None if best is None else CommonTag(best, tuple(one[best] for one in found))
+
+
+def _taggable(name: bytes, segments: KeySegments) -> dict[bytes, bytes]:
+    """Return the possible hash tags of a name, each with the name it would make: the currently hashed text, its
+    segments."""
+    found = {hashed_bytes(name): name}
+    start = 0
+    for segment, separator in segments.of(name, MOST_SEGMENTS):
+        end = start + len(segment)
+        tagged = name[:start] + b"{" + segment + b"}" + name[end:]
+        if hashed_bytes(tagged) == segment:  # it is empty, or other braces come first
+            found.setdefault(segment, tagged)
+        start = end + len(separator)
+    return found

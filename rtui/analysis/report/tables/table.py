@@ -21,7 +21,7 @@ from rtui.analysis.report.document import CoverageKind, Node, Step
 from rtui.analysis.report.members import Figure
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.display import Display, SafeText
-from rtui.keyspace.text.natural import natural
+from rtui.keyspace.text.matching import natural
 
 Path: TypeAlias = tuple[Step, ...]
 """The levels from the first one on; empty for the whole keyspace."""
