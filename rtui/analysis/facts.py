@@ -142,7 +142,6 @@ class _Dated:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the key was gone when the server was asked."""
         return isinstance(self.type, Unknown) and self.type.reason is Reason.GONE
 
     @property
@@ -171,7 +170,6 @@ class RowFacts(_Dated):
 
     @property
     def has_more(self) -> bool:
-        """Whether the last three were asked as well, or need not be."""
         return self.idle_s is not NOT_ASKED or isinstance(self.type, Unknown)
 
     def at(self, now_s: float) -> RowFacts:
@@ -233,10 +231,8 @@ class KeyFacts(_Dated):
 
 
 def gone_row(key: bytes, asked_at_s: float) -> RowFacts:
-    """Return the facts of a listed key that has vanished."""
     return RowFacts(key, GONE, GONE, GONE, asked_at_s)
 
 
 def gone_key(key: bytes, asked_at_s: float) -> KeyFacts:
-    """Return the facts of a key that has vanished."""
     return KeyFacts(key, asked_at_s, GONE, GONE, GONE, GONE, GONE, GONE, GONE)

@@ -105,7 +105,6 @@ class EmbeddedServer:
 
     @property
     def target(self) -> Target:
-        """The target of connections for browsing."""
         return Target(socket_path=str(self._folder / supervisor.SOCKET_NAME), name="demo")
 
     def connect(self) -> socket.socket:
@@ -207,7 +206,6 @@ def start_loading(server: EmbeddedServer, keys: int, day: DemoDay = "bad") -> su
 
 
 def pack(write: Write) -> bytes:
-    """Return a command in the wire format."""
     parts = [part if isinstance(part, bytes) else str(part).encode() for part in write]
     return b"*%d\r\n%s" % (len(parts), b"".join([b"$%d\r\n%s\r\n" % (len(part), part) for part in parts]))
 

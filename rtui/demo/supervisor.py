@@ -39,7 +39,6 @@ LOG_TAIL_BYTES = 2_000
 
 
 def _die_with_parent() -> None:
-    """Make Linux kill the server when this process is killed."""
     if sys.platform == "linux":
         set_parent_death_signal = 1
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)

@@ -42,17 +42,14 @@ def until(keys: int, fixed: WriteGroup, others: Iterable[WriteGroup]) -> Iterato
 
 
 def text(key: Argument, value: Argument, *, ttl_s: float | None = None) -> Write:
-    """Return the write of a string."""
     return ("SET", key, value) if ttl_s is None else ("SET", key, value, "PX", max(1, int(ttl_s * 1000)))
 
 
 def record(key: Argument, fields: Mapping[str, Argument]) -> Write:
-    """Return the write of a hash."""
     return ("HSET", key, *(part for pair in fields.items() for part in pair))
 
 
 def expires(key: Argument, ttl_s: float) -> Write:
-    """Return the write that sets the TTL of a key created by an earlier write."""
     return ("PEXPIRE", key, max(1, int(ttl_s * 1000)))
 
 

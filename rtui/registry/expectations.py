@@ -46,7 +46,6 @@ class Breach(Enum):
 
     @property
     def bit(self) -> int:
-        """The bit in a mask of broken expectations."""
         return 1 << _BREACHES.index(self)
 
 
@@ -54,7 +53,6 @@ _BREACHES: Final = tuple(Breach)
 
 
 def breaches_of(mask: int) -> tuple[Breach, ...]:
-    """Return the broken expectations in a mask."""
     return tuple(one for at, one in enumerate(_BREACHES) if mask >> at & 1)
 
 
@@ -173,7 +171,6 @@ _MODULE_TYPE: Final = re.compile(r"[A-Za-z0-9_-]{9}")
 
 
 def type_names() -> tuple[str, ...]:
-    """Return the type names that a registry may use."""
     return (*(name.decode() for name in TYPES), *_ALIASES)
 
 

@@ -65,11 +65,9 @@ class Form:
 
     @property
     def is_typed(self) -> bool:
-        """Whether the form is narrower than anything."""
         return self.code not in (ANY.code, ANY_DEPTH.code)
 
     def spans(self, separators: Sequence[bytes]) -> bool:
-        """Whether a value may contain one of the separators."""
         return self.code == ANY_DEPTH.code or any(not one.translate(None, self.alphabet) for one in separators)
 
 
@@ -189,7 +187,6 @@ class Values:
         return b"(?:" + b"|".join(unit + count for count in counts) + b")"
 
     def spans(self, separators: Sequence[bytes]) -> bool:
-        """Whether a value may contain one of the separators."""
         if self.form is ENUM:
             return any(separator in option for option in self.options for separator in separators)
         return self.form is not ANY and self.form.spans(separators)

@@ -129,12 +129,10 @@ class _Reading:
         return Registry(self.path, title, separators, tuple(entries), matcher, naming, levels, source, warnings)
 
     def wrong(self, place: TomlPath, what: str, *, line: int | None = None) -> None:
-        """Record a mistake."""
         number = self._lines.line(place) if line is None else line
         self.problems.append(Problem(self.file, number, path_text(place), display_text(what)))
 
     def line(self, place: TomlPath) -> int:
-        """Return the line of a place."""
         return self._lines.line(place)
 
     def _document(self) -> Document:

@@ -74,7 +74,6 @@ class _Shape:
 
     @cached_property
     def match(self) -> Callable[[bytes], re.Match[bytes] | None]:
-        """The match function for its keys."""
         return compiled(self.source).fullmatch
 
     @property

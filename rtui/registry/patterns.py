@@ -71,7 +71,6 @@ class Placeholder:
 
     @property
     def is_named(self) -> bool:
-        """Whether it has a name."""
         return self.name not in UNNAMED
 
 
@@ -100,11 +99,9 @@ class Segment(NamedTuple):
 
     @property
     def placeholders(self) -> tuple[Placeholder, ...]:
-        """The placeholders of the segment."""
         return tuple(part for part in self.parts if isinstance(part, Placeholder))
 
     def spans(self, separators: Sequence[bytes]) -> bool:
-        """Whether its values may take several segments of a key."""
         return any(part.values.spans(separators) for part in self.placeholders)
 
 
@@ -133,7 +130,6 @@ class Pattern:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its named placeholders."""
         return tuple(placeholder.name for placeholder in self.placeholders if placeholder.is_named)
 
     @cached_property
@@ -171,7 +167,6 @@ class Pattern:
         )
 
     def matches(self, key: bytes) -> bool:
-        """Whether the pattern matches a key."""
         return len(key) <= LONGEST_KEY and self.expression.fullmatch(key) is not None
 
     def fields(self, key: bytes) -> dict[str, bytes] | None:

@@ -201,7 +201,6 @@ class Registry:
         return [(at, reference) for at, entry in enumerate(self.entries) for reference in entry.references]
 
     def incoming(self, key: bytes) -> list[Incoming]:
-        """Return the keys that should point to a key, as far as names determine them."""
         return list(incoming([entry.pattern for entry in self.entries], self._references, key))
 
 
@@ -212,7 +211,6 @@ SHIPPED: Final = Path(__file__).parent / "registries"
 
 
 def shipped_names() -> list[str]:
-    """Return the names of the registries that ship with rtui."""
     return sorted(path.stem for path in SHIPPED.glob("*.toml"))
 
 

@@ -59,7 +59,6 @@ class Parameter:
     help: str
 
     def may_be(self, value: ParameterValue) -> bool:
-        """Whether a value that was read before is of this kind."""
         if isinstance(value, tuple):
             return self.kind is Kind.WORDS
         return self.kind is not Kind.WORDS and value >= 0
@@ -124,7 +123,6 @@ class Rule:
 
 
 def _written(value: object) -> str:
-    """Return the default of a parameter as TOML."""
     if isinstance(value, list):
         return f"[{', '.join(map(_written, value))}]"
     return f'"{value}"' if isinstance(value, str) else str(value).lower()
@@ -673,12 +671,10 @@ class RuleLevels:
 
     @property
     def settings(self) -> dict[str, tuple[Severity, dict[str, ParameterValue]]]:
-        """The rules that the registry sets, with their parameters."""
         set_here = dict.fromkeys((*self._severities, *self._parameters))
         return {rule: (self.severity(rule), self._parameters.get(rule, {})) for rule in set_here}
 
     def is_set(self, rule: str) -> bool:
-        """Whether the registry itself sets the severity of a rule."""
         return rule in self._severities
 
     def severity(self, rule: str) -> Severity:

@@ -318,7 +318,6 @@ class BsonReader(Reader):
     """Reads one document."""
 
     def read(self) -> None:
-        """Read the document at the cursor."""
         self._document(Kind.MAP)
 
     def _document(self, kind: Kind) -> None:

@@ -236,7 +236,6 @@ def _likely(read: Callable[[Source, Budget], Step], source: Source, budget: Budg
 
 
 def read_zlib(source: Source, budget: Budget) -> Step:
-    """Decompress a zlib stream."""
     return unpacked("zlib", b"", lambda: _Zlib(zlib.MAX_WBITS), source, budget)
 
 
@@ -280,7 +279,6 @@ def _sniff_brotli(source: Source, _budget: Budget) -> float | None:
 
 
 def _read_brotli(source: Source, budget: Budget) -> Step:
-    """Decompress a brotli stream."""
     return unpacked("brotli", b"", _Brotli, source, budget)
 
 

@@ -37,7 +37,6 @@ class JsonReader(Reader):
         self._is_whole = source.is_whole
 
     def read(self) -> None:
-        """Read one value and the white space around it."""
         self._value()
         self._skip_space()
 
@@ -166,7 +165,6 @@ SNIFFED_BYTES: Final = 16 * 1024
 
 
 def read_json(source: Source, budget: Budget) -> Step:
-    """Read a document, a cut one as far as it goes."""
     return read_tree(JsonReader(source, budget), source)
 
 
@@ -191,7 +189,6 @@ def node_json(node: Node, *, may_be_cut: bool = False) -> str | None:
 
 
 def is_cut(node: Node) -> bool:
-    """Whether a node or one below it was not read completely."""
     return any(row.node.is_cut or row.node.missing for row in outline(node))
 
 
@@ -281,7 +278,6 @@ class NearlyJsonReader(JsonReader):
 
     @property
     def note(self) -> str:
-        """The deviations from JSON as a sentence."""
         parts = (f"{what} ({count:,} times)" if count > 1 else what for what, count in self.oddities.items())
         return f"not JSON: {', '.join(parts)}"
 

@@ -34,7 +34,6 @@ class PhpReader(Reader):
     """Reads one serialized value."""
 
     def read(self) -> None:
-        """Read the value at the cursor."""
         self._value()
 
     def _value(self) -> None:

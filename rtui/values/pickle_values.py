@@ -350,7 +350,6 @@ class Machine:
         return Item(Kind.CONSTANT, name, "class or function")
 
     def _object(self, maker: Item, arguments: list[Item]) -> Item:
-        """Return an object of a class with its arguments."""
         name = maker.value if isinstance(maker.value, str) and maker.value else "(unknown)"
         self.called[name] = True
         return Item(Kind.MAP, maker=name, arguments=arguments)

@@ -112,7 +112,6 @@ class Reader(ABC):
         return node
 
     def add_number(self, value: float | str, type_name: str = "") -> Node:
-        """Add a number."""
         return self.add(Kind.NUMBER, value if isinstance(value, str) else repr(value), type_name)
 
     def add_string(self, count: int, *, is_text: bool = True, type_name: str = "") -> Node:
@@ -143,7 +142,6 @@ class Reader(ABC):
         self._open.append(node)
 
     def leave(self) -> None:
-        """Close the innermost open node."""
         self._open.pop()
 
     def take_as_name(self) -> None:
@@ -151,7 +149,6 @@ class Reader(ABC):
         self.name = self._open[-1].children.pop()
 
     def mark_cut(self) -> None:
-        """Mark the open nodes as cut."""
         for node in self._open:
             node.is_cut = True
 

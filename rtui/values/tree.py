@@ -47,12 +47,10 @@ class Node:
 
     @property
     def raw(self) -> bytes:
-        """The value as bytes, for a clipboard or a file."""
         return self.value if isinstance(self.value, bytes) else self.value.encode("utf-8", "surrogatepass")
 
     @property
     def missing(self) -> int:
-        """The number of declared children that were not read."""
         return max(0, (self.total or 0) - len(self.children))
 
 

@@ -115,7 +115,6 @@ def findings(
 
 
 def _with_parts(report: Report) -> Iterator[Finder[Basis]]:
-    """Yield the finders for which a report has the part that they go by."""
     return (one for one in FINDERS if not one.part or getattr(report.summary, one.part) is not None)
 
 

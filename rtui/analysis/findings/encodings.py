@@ -364,7 +364,6 @@ def _is_split(key_type: bytes, asked: Sequence[EncodingReport]) -> bool:
 
 
 def _share(key_type: bytes, asked: Sequence[EncodingReport]) -> str:
-    """Return how many keys of a type have the large encoding."""
     (large,) = _LARGE[key_type]
     share = next((one.share for one in asked if one.encoding == large), 0.0)
     return f"{humanize.written(share, humanize.share)} of all of this type are {large.decode()}"

@@ -191,7 +191,6 @@ def _locks(basis: Basis) -> Iterator[tuple[Node, ...]]:
 
 
 def locks(root: Node, words: frozenset[bytes]) -> Iterator[tuple[Node, ...]]:
-    """Yield the outermost namespaces whose names say by one of the words that they are locks."""
     return (path for path, lock_at in _with_locks(root, words) if lock_at == len(path))
 
 
@@ -208,7 +207,6 @@ def _with_locks(root: Node, words: frozenset[bytes]) -> Iterator[tuple[tuple[Nod
 
 
 def lock_words(levels: RuleLevels) -> frozenset[bytes]:
-    """Return the words that make a name one of locks, in lower case."""
     return frozenset(one.lower().encode() for one in levels.words(LOCK_WITHOUT_TTL, "words"))
 
 

@@ -114,7 +114,6 @@ def scan_line(glob: bytes) -> SafeText:
 
 
 def key_line(command: str, key: bytes) -> SafeText:
-    """Return a line for a POSIX shell with one command on one key."""
     return SafeText(f"redis-cli --quoted-input {command} {shlex.quote(quoted(key))}")
 
 
@@ -131,12 +130,10 @@ class Amount(Struct, frozen=True):
 
     @property
     def value(self) -> float:
-        """The number itself, to sort by."""
         return self.figure.value if isinstance(self.figure, Estimate) else self.figure
 
     @property
     def cell(self) -> Cell:
-        """The same as a cell of a table."""
         return AtLeast(self.figure) if self.at_least and not isinstance(self.figure, Estimate) else self.figure
 
     def keys(self, noun: str = "key") -> SafeText:
@@ -345,7 +342,6 @@ class Basis:
         return ""
 
     def severity(self, rule: str) -> Severity:
-        """Return how much violations of a rule matter."""
         return self.levels.severity(rule)
 
     def number(self, rule: str, name: str) -> float:
@@ -413,17 +409,14 @@ class Found(Struct, frozen=True):
 
     @property
     def judged(self) -> tuple[str, ...]:
-        """The rules that the report suffices for."""
         doubtful = {one.rule for one in self.unjudged}
         return tuple(rule for rule in self.checked if rule not in doubtful)
 
     def at_least(self, severity: Severity) -> tuple[Finding, ...]:
-        """Return the findings of this severity or a higher one."""
         return tuple(one for one in self.findings if reaches(one.severity, severity))
 
 
 def reaches(severity: Severity, least: Severity) -> bool:
-    """Whether one severity is another or above it."""
     order = list(Severity)
     return order.index(severity) >= order.index(least)
 

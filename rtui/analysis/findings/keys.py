@@ -284,7 +284,6 @@ def twins(basis: Basis) -> Iterator[Finding]:
 
 
 def references_left(basis: Basis) -> str:
-    """Return why not all references were followed."""
     failure = "" if basis.references is None else basis.references.failure
     return f"not all references were followed: {failure}" if failure else ""
 

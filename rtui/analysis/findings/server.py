@@ -117,7 +117,6 @@ class ServerHealth:
 
 
 def server_health(view: HealthView) -> ServerHealth:
-    """Return the panels of a server and its findings."""
     found = server_findings(view)
     return ServerHealth(tuple(judged(_with_counts(panel, view, found), found) for panel in panels(view)), found)
 
@@ -141,7 +140,6 @@ def headline(found: Found) -> SafeText:
 
 
 def judged(panel: Panel, found: Found) -> Panel:
-    """Return a panel whose lines have the states that follow from findings."""
     return replace(panel, lines=tuple(_judged(line, found) for line in panel.lines))
 
 

@@ -58,7 +58,6 @@ class ComparedLine:
 
     @property
     def line(self) -> Line:
-        """The line with its title and unit."""
         known = self.then if self.now is None else self.now
         assert known is not None  # noqa: S101 - one of them there is
         return known
@@ -70,7 +69,6 @@ class ComparedLine:
 
     @property
     def is_other(self) -> bool:
-        """Whether both times know it, and it is not the same."""
         return self.then is not None and self.now is not None and self.then.value != self.now.value
 
 
@@ -95,7 +93,6 @@ class NodeComparison:
 
     @property
     def node(self) -> SafeText:
-        """The name of the node now."""
         return SafeText(self.now.latest.node)
 
 
@@ -182,12 +179,10 @@ class HealthThreshold:
 
     @property
     def is_of_findings(self) -> bool:
-        """Whether it is about findings, not about a figure."""
         return self.found.measure in FINDINGS
 
     @property
     def needs_earlier(self) -> bool:
-        """Whether it takes earlier samples to judge it."""
         return bool(self.found.sign) or self.is_of_findings
 
 

@@ -89,7 +89,6 @@ def slow_fork(view: HealthView) -> Iterator[Finding]:
 
 
 def huge_pages(view: HealthView) -> Iterator[Finding]:
-    """Find transparent huge pages that are left on."""
     if view.setting("disable-thp") == "no":
         yield of_server(view, HUGE_PAGES, "disable-thp is no", command="redis-cli CONFIG GET disable-thp")
 
@@ -135,7 +134,6 @@ def _is_far_behind(view: HealthView, replica: Replica) -> bool:
 
 
 def missing(view: HealthView) -> Iterator[Finding]:
-    """Find a primary that has had replicas and has none."""
     if view.number("repl_backlog_active") == 1 and view.number("connected_slaves") == 0:
         yield of_server(view, MISSING, "No replica is connected any more", command=_REPLICATION_LINE)
 

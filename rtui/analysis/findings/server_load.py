@@ -332,7 +332,6 @@ def _with_buffers(
 
 
 def _lasts(view: HealthView) -> bool:
-    """Whether the session is long enough for rates."""
     session: Span | None = view.session
     return session is not None and session.seconds >= LEAST_S
 

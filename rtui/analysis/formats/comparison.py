@@ -26,7 +26,6 @@ from rtui.registry.rules import Severity
 
 
 def count_text(value: float, mark: Mark) -> SafeText:
-    """Return a number of keys."""
     return humanize.short_count(value, mark) if mark is Mark.ABOUT else humanize.count(round(value), mark)
 
 

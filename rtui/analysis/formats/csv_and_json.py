@@ -70,7 +70,6 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
 
 
 def _pairs(table: Table) -> list[tuple[Column, Sequence[Cell]]]:
-    """Return each column with its cells."""
     columns = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.columns)
     return list(zip(table.columns, columns, strict=True))
 
@@ -100,7 +99,6 @@ def field_name(column: Column) -> str:
 
 
 def guarded(text: str) -> str:
-    """Return a text that no spreadsheet carries out."""
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
@@ -130,12 +128,10 @@ def _number(value: float) -> str:
 
 
 def table_json(table: Table) -> str:
-    """Return a list of records, one for each row."""
     return json.dumps(table_records(table), indent=1) + "\n"
 
 
 def table_records(table: Table) -> list[dict[str, Any]]:
-    """Return the rows as values of JSON."""
     return [_record(table.columns, row) for row in table.rows]
 
 

@@ -77,7 +77,6 @@ def findings_json(report: Report, found: Found) -> str:
 
 
 def unjudged_records(found: Found) -> list[dict[str, Any]]:
-    """Return the rules that could not be judged."""
     return [{"rule": one.rule, "severity": one.severity, "why": one.why} for one in found.unjudged]
 
 

@@ -96,12 +96,10 @@ class NodePage:
 
     @property
     def word(self) -> SafeText:
-        """The worst finding in a word or two."""
         return self.health.headline or SafeText("nothing wrong")
 
     @property
     def badge(self) -> tuple[str, str]:
-        """The same with its severity."""
         found = self.health.found.findings
         return self.word, found[0].severity.value if found else ""
 
@@ -132,7 +130,6 @@ def node_pages(views: Sequence[HealthView], comparison: HealthComparison | None 
 
 
 def figures_table(page: NodePage, panel: Panel) -> Table:
-    """Return the lines of a panel as a table."""
     values = (_VALUE,) if page.compared is None else (_THEN, _NOW, _CHANGE)
     rows = tuple(_figure_row(one, is_compared=page.compared is not None) for one in page.figures(panel))
     return Table(panel.id, panel.title, (_FIGURE, *values, _STATE, _NORMAL, _SAID), rows)
@@ -148,7 +145,6 @@ def _figure_row(one: ComparedLine, *, is_compared: bool) -> Row:
 
 
 def cell_of(line: Line | None) -> Cell:
-    """Return the value of a figure as a cell of a table of texts."""
     if line is None or isinstance(line.value, Unknown):
         return None if line is None else line.value
     return value_text(line)

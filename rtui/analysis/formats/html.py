@@ -340,7 +340,6 @@ def _digest(text: str) -> str:
 
 @cache
 def _inline(name: str) -> Markup:
-    """Return a file that lies beside this module."""
     return Markup((files(__package__) / name).read_text("utf-8"))
 
 

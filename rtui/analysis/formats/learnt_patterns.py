@@ -143,12 +143,10 @@ class Learnt:
             yield part, name
 
     def forms(self) -> dict[str, Form]:
-        """Return the forms of placeholders whose names don't say it."""
         slots = [(part, name) for part, name in self.named() if isinstance(part, Slot) and part is not _REST]
         return {name: part.form for part, name in slots if FORMS.get(name, ANY) is not part.form}
 
     def limits(self) -> list[str]:
-        """Return the placeholders that have a limit."""
         free = [name for part, name in self.named() if isinstance(part, Slot) and part.form is ANY]
         return free[: self.limited]
 
@@ -257,7 +255,6 @@ def _leaves(root: Node, identifiers: Identifiers, most_names: int) -> Iterator[t
 
 
 def _is_single(node: Node) -> bool:
-    """Whether it is one key by its own name, or one in each of the namespaces of a pattern."""
     return node.kind is NodeKind.LITERAL and bool(node.name) and not node.separator
 
 

@@ -59,7 +59,6 @@ class EventHeader(Struct, frozen=True, kw_only=True):
 
 
 def event_line(event: Struct | dict[str, Any]) -> bytes:
-    """Return the line of a header or an event."""
     return msgspec.json.encode(event) + b"\n"
 
 
@@ -127,7 +126,6 @@ def sample_line(sample: Sample, header: Header) -> str:
 
 
 def is_samples(beginning: bytes) -> bool:
-    """Whether a file begins like one of samples."""
     return beginning.lstrip().startswith(f'{{"format":"{FORMAT}"'.encode())
 
 

@@ -229,7 +229,6 @@ def _listing(block: blocks.GroupedRows) -> Iterator[str]:
 
 
 def left_off(group: blocks.RowGroup) -> str:
-    """Return how many rows of a group are not shown."""
     return f"… and {group.left_off:,} more"
 
 
@@ -370,12 +369,10 @@ def _table_rows(table: Table) -> Iterator[str]:
 
 
 def markdown_row(cells: Sequence[str]) -> str:
-    """Return a line of a table."""
     return f"| {' | '.join(cells)} |"
 
 
 def escaped(text: str) -> str:
-    """Return a text that Markdown shows as it is."""
     return _SPECIAL.sub(r"\\\1", display_text(text, limit=4096))
 
 

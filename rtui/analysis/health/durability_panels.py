@@ -153,7 +153,6 @@ def cluster_lines(view: HealthView) -> Iterator[Line]:
 
 
 def out_of_reach(sample: Sample) -> tuple[Peer, ...]:
-    """Return the nodes of the cluster that the asked node does not reach."""
     return tuple(one for one in sample.peers if not one.is_self and (one.state != "ok" or not one.is_linked))
 
 
@@ -166,7 +165,6 @@ class Quorum:
 
     @property
     def words(self) -> str:
-        """That, and how many it takes."""
         reached = f"{self.reached} of {self.primaries} primaries with slots are in reach"
         return f"{reached}; a failover takes {self.primaries // 2 + 1} of them"
 
@@ -247,7 +245,6 @@ def replication_panel(view: HealthView) -> Panel:
 
 
 def is_replica(view: HealthView) -> bool:
-    """Whether the server says that it is a replica."""
     return view.text("role") == "slave"
 
 

@@ -299,7 +299,6 @@ def _row(node: SafeText, sample: Sample, word: SafeText, latest: Mapping[SafeTex
 
 
 def _cell(sample: Sample, name: str) -> Cell:
-    """Return a figure, or that it is impossible."""
     value = number(sample, name)
     return sample.why_impossible(name) if value is None else value
 

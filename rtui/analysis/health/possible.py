@@ -163,7 +163,6 @@ _OF_LISTS: Final[dict[type[Struct], dict[str, Range]]] = {
 
 
 def range_of(field: InfoField) -> Range:
-    """Return the range of a number field of INFO."""
     return _EXCEPTIONS.get(field.name, _BY_UNIT.get(field.unit, _COUNT))
 
 

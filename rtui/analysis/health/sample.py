@@ -138,7 +138,6 @@ class LoggedCommand(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The command in capitals."""
         return self.argv[0].decode("ascii", "replace").upper() if self.argv else ""
 
 
@@ -292,7 +291,6 @@ class SampleHistory:
 
     @property
     def samples(self) -> tuple[Sample, ...]:
-        """All that are kept."""
         return tuple(self._samples)
 
     def add(self, sample: Sample) -> None:

@@ -292,7 +292,6 @@ def caller(name: bytes, address: bytes) -> SafeText:
 
 
 def command_line(entry: LoggedCommand) -> SafeText:
-    """Return a command with its arguments as far as the server keeps them."""
     return SafeText(" ".join(display(one, limit=_NAME_LIMIT) or '""' for one in entry.argv))
 
 

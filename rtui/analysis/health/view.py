@@ -183,12 +183,10 @@ class HealthView:
 
     @property
     def latest(self) -> Sample:
-        """The last sample."""
         return self.samples[-1]
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
-        """The times between samples, of the last ones."""
         return tuple(Span(*pair) for pair in pairwise(self.samples[-MOST_HISTORY - 1 :]))
 
     @property

@@ -94,7 +94,6 @@ def keys_of(path: Path) -> Behind:
 
 
 def _texts(paths: Sequence[tuple[Step, ...]], nodes: Sequence[Node]) -> list[bytes]:
-    """Return the patterns of nodes that are all below each of these paths."""
     return [pattern_text((*steps, step)) for node in nodes for steps in paths for step in _steps_of(node)]
 
 
@@ -121,7 +120,6 @@ def _is_named(node: Node) -> bool:
 
 
 def step_of(node: Node) -> Step:
-    """Return the step of a pattern that a node of a report is."""
     return Step(node.name, node.separator, node.kind is NodeKind.PATTERN)
 
 
@@ -154,7 +152,6 @@ def label(path: Path) -> SafeText:
 
 
 def without_ttl(of: Behind = Behind(Query())) -> Behind:  # noqa: B008 - a frozen value
-    """Return the query for the keys that do not expire."""
     return of.with_terms(one_of("ttl", [Keyword.NONE]))
 
 
@@ -195,12 +192,10 @@ def above(key_type: bytes, length: int | None, memory_bytes: int | None) -> Behi
 
 
 def idle_bin(index: int) -> Behind:
-    """Return the query for one bin of the histogram of idle times."""
     return Behind(query_of(one_of("idle", [_bin(index, IDLE_EDGES_S, 1000)])), DRIFT_NOTE)
 
 
 def frequency_bin(index: int) -> Behind:
-    """Return the query for one bin of the histogram of access counters."""
     return Behind(query_of(one_of("freq", [_bin(index, FREQUENCY_EDGES, 1)])), DRIFT_NOTE)
 
 
@@ -220,17 +215,14 @@ def served_keys(ranges: Sequence[tuple[int, int]]) -> Behind:
 
 
 def tag_keys(tag: SlotTag | bytes) -> Behind:
-    """Return the query for a hash tag."""
     return Behind(query_of(one_of("tag", [tag if isinstance(tag, bytes) else tag.tag])))
 
 
 def type_keys(key_type: bytes) -> Behind:
-    """Return the query for the keys of one type."""
     return Behind(query_of(one_of("type", [key_type])))
 
 
 def encoding_keys(key_type: bytes, encoding: bytes) -> Behind:
-    """Return the query for the keys of one type in one encoding."""
     return Behind(query_of(one_of("type", [key_type]), one_of("enc", [encoding])))
 
 
@@ -317,7 +309,6 @@ def _ttl_bin(report: Report, row: int) -> Behind:
 
 
 def _node(report: Report, row: int) -> Behind | SafeText:
-    """Return the query for the slots of a node."""
     ranges = () if report.cluster is None else report.cluster.nodes[row].slots
     return served_keys(ranges) if ranges else NO_SLOTS
 

@@ -147,7 +147,6 @@ class NameFilter:
 
     @property
     def is_open(self) -> bool:
-        """Whether every name passes."""
         return not self._tests
 
     def __call__(self, name: bytes) -> bool:
@@ -203,7 +202,6 @@ def typed_name(typed: bytes, separators: Separators) -> bytes:
 
 
 def slots_in(values: Iterable[object]) -> Iterable[int]:
-    """Yield the slots of ranges, of which one side may be open."""
     for one in values:
         if isinstance(one, Bounds):
             yield from range(one.low or 0, (SLOTS - 1 if one.high is None else one.high) + 1)
@@ -248,7 +246,6 @@ class _Inside:
         return False
 
     def text(self) -> TextTest:
-        """Return the equivalent test of text."""
         found = _any_of([_literal(Comparison.BEGINS, prefix) for prefix in self._prefixes])
         return replace(found, is_sure=self._is_sure)
 

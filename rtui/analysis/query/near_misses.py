@@ -119,7 +119,6 @@ def _word(line: str, term: Term) -> str:
 
 
 def _is_plain(line: str, term: Term) -> bool:
-    """Whether a word has neither the name of a term nor quotes."""
     word = _word(line, term).removeprefix("!")
     is_named = word.lower().startswith(f"{term.name}:")
     return term.name in (TEXT, GLOB) and not is_named and not word.startswith('"')

@@ -100,7 +100,6 @@ class Plan:
 
     @property
     def is_by_name(self) -> bool:
-        """Whether names alone decide."""
         return not self.stages
 
     def cost(

@@ -76,12 +76,10 @@ class Term:
 
     @property
     def spec(self) -> TermSpec:
-        """Its declaration."""
         return TERMS[self.name]
 
     @property
     def names(self) -> tuple[bytes, ...]:
-        """Its values where they are bytes."""
         return tuple(value for value in self.values if isinstance(value, bytes))
 
     @property
@@ -150,7 +148,6 @@ class Query:
         return Query((*self.terms, *(term for term in other.terms if term not in self.terms)))
 
     def about(self, fact: Fact) -> tuple[Term, ...]:
-        """Return the terms that are decided by a fact."""
         return tuple(term for term in self.terms if term.spec.fact is fact)
 
     @property

@@ -32,7 +32,6 @@ class Fact(StrEnum):
 
     @property
     def command(self) -> str:
-        """The command that reads it, as shown to people."""
         return _NAMES[self][0]
 
     @property
@@ -66,7 +65,6 @@ class Keyword(Enum):
 
 
 def parse_slot(text: str) -> int:
-    """Return the number of a hash slot."""
     if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) >= SLOTS:
         raise ValueSyntaxError(f"a slot is a number from 0 to {SLOTS - 1}")
     return int(text)
@@ -76,7 +74,6 @@ SLOT: Final = Syntax("a slot", parse_slot, str, (), is_continuous=False, between
 
 
 def parse_shard(text: str) -> int:
-    """Return the number of a shard."""
     if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= SLOTS:
         raise ValueSyntaxError("a shard is a number from 1, by the shards' first slots")
     return int(text)
@@ -128,7 +125,6 @@ class TermSpec:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """The operators allowed after its name."""
         return (":", *COMPARISONS) if self.syntax is not None and self.syntax not in PLACES else (":",)
 
 

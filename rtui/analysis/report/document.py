@@ -249,7 +249,6 @@ class Node(Struct, frozen=True, gc=False):
 
     @property
     def step(self) -> Step:
-        """What tells it from its siblings."""
         return Step(self.name, self.separator, self.kind)
 
     def walk(self, path: tuple[Node, ...] = ()) -> Iterator[tuple[Node, ...]]:
@@ -482,12 +481,10 @@ class ClusterNode(Struct, frozen=True, gc=False):
 
     @property
     def slot_count(self) -> int:
-        """How many slots it served."""
         return sum(last - first + 1 for first, last in self.slots)
 
     @property
     def served(self) -> Iterator[int]:
-        """The slots one by one."""
         return each_slot(self.slots)
 
 
@@ -521,7 +518,6 @@ class ClusterReport(Struct, frozen=True, gc=False):
     """By their numbers."""
 
     def owner_of(self, slot: int) -> ClusterNode | None:
-        """Return the node that serves a slot, if one does."""
         return next((node for node in self.nodes if any(first <= slot <= last for first, last in node.slots)), None)
 
 

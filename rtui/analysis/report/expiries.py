@@ -74,7 +74,6 @@ class ExpiryBins:
 
     @property
     def total(self) -> int:
-        """Keys that expire."""
         return sum(one.keys for one in self._bins)
 
     def bins(self) -> list[Bin]:

@@ -95,7 +95,6 @@ class Sketch:
         return made
 
     def merge(self, other: Sketch) -> None:
-        """Add all sizes of another sketch."""
         if other.count:
             self._counts.update(other._counts)
             self._add_figures(other.count, other.sum, other.min, other.max)

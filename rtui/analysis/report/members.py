@@ -105,7 +105,6 @@ class StringReport(Struct, frozen=True, gc=False):
 
     @property
     def mean(self) -> float:
-        """Their mean length."""
         return self.length_bytes / self.asked_keys if self.asked_keys else 0.0
 
 
@@ -180,7 +179,6 @@ class Cliff(Struct, frozen=True, gc=False):
     """Keys that would expire in that range if it were like the ranges around it."""
 
     def meets(self, start_s: float, end_s: float) -> bool:
-        """Whether the range has a moment in common with another one."""
         return self.start_s < end_s and start_s < self.end_s
 
 
@@ -386,7 +384,6 @@ class CheckedReference:
 
     @property
     def is_sample(self) -> bool:
-        """Whether not all keys of the pattern were looked at."""
         return self.looked_at < self.matching
 
     @property
@@ -422,12 +419,10 @@ class ReferenceChecks:
 
     @property
     def dangling(self) -> list[CheckedReference]:
-        """References of which a key points to nothing."""
         return [one for one in self.references if one.broken_keys and not one.is_twin]
 
     @property
     def unlike(self) -> list[CheckedReference]:
-        """Twins of which a copy differs."""
         return [one for one in self.references if one.broken_keys and one.is_twin]
 
 

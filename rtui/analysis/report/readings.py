@@ -60,12 +60,10 @@ class Reading:
 
     @property
     def value(self) -> int | float:
-        """The figure as one number."""
         return as_estimate(self.figure).value
 
     @property
     def is_exact(self) -> bool:
-        """Whether it is this very number."""
         return self.low == self.high
 
 
@@ -248,7 +246,6 @@ class ReportNamespace:
 
     @cached_property
     def children(self) -> dict[Step, Node]:
-        """The namespaces directly below in this report."""
         below = () if self.node is None else self.node.children
         return {child.step: child for child in below}
 

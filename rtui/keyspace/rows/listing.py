@@ -44,11 +44,9 @@ class ChildOrder(NamedTuple):
     """Positions by ordinal."""
 
     def ordinal_at(self, position: int) -> int:
-        """Return the ordinal of the child at this position."""
         return self.ordinals[position] if position < len(self.ordinals) else position
 
     def position_of(self, ordinal: int) -> int:
-        """Return the position of the child with this ordinal."""
         return self.positions[ordinal] if ordinal < len(self.positions) else ordinal
 
 
@@ -94,12 +92,10 @@ class Listing:
 
     @property
     def child_count(self) -> int:
-        """The number of namespaces and keys listed."""
         return self.name_count + self.key_count
 
     @property
     def size(self) -> int:
-        """The number of rows, including the rows of expanded children at any depth."""
         return self.name_count + self.key_count + self._below
 
     @property
@@ -115,7 +111,6 @@ class Listing:
         return self._keys[ordinal] if self._keys is not None and ordinal < self.key_count else None
 
     def position_of(self, child: Namespace) -> int:
-        """Return the position of a listed child."""
         return self.name_order.position_of(child.ordinal)
 
     def offset(self, position: int) -> int:

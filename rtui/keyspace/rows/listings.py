@@ -48,12 +48,10 @@ class Chain:
 
     @property
     def end(self) -> Namespace:
-        """The last namespace, whose children are listed."""
         return self.members[-1]
 
     @cached_property
     def name(self) -> bytes:
-        """All segments, with the separators between them."""
         return b"".join([node.label for node in self.members[:-1]]) + self.end.name
 
 
@@ -70,7 +68,6 @@ class Chains:
         return self._by_member.get(namespace)
 
     def clear(self) -> None:
-        """Forget all chains."""
         self._by_member.clear()
 
     def link_below(self, namespace: Namespace) -> Namespace | None:
@@ -102,7 +99,6 @@ class Chains:
         return None
 
     def forget(self, namespace: Namespace) -> None:
-        """Forget the chain that contains a namespace."""
         chain = self.of(namespace)
         for member in () if chain is None else chain.members:
             del self._by_member[member]
@@ -286,7 +282,6 @@ class Listings:
             listing.set_orders(*orders)
 
     def _arrange_at_once(self, listing: Listing) -> None:
-        """Sort the children of one listing if they are few."""
         if len(listing.node.labels) + listing.node.key_total <= SORT_AT_ONCE:
             finish(self.arrange(listing))
 

@@ -146,7 +146,6 @@ class VisibleRows:
         return index
 
     def row_of(self, namespace: Namespace) -> Row:
-        """Return the row of a namespace, visible or not."""
         listing = self._listings.get(self._listings.head(namespace).parent)
         return self._namespace_row(namespace, 0 if listing is None else listing.depth)
 

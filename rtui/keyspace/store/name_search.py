@@ -310,7 +310,6 @@ class FilteredStore(NamespaceStore):
                 yield from slicer.pause()
 
     def _search(self, prefix: bytes, packed: PackedNames, slicer: Slicer) -> Slices[None]:
-        """Search names chunk by chunk."""
         for _, chunk in packed.chunks():
             self._add(self._matching_in(prefix, chunk))
             yield from slicer.pause()

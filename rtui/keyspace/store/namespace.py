@@ -159,12 +159,10 @@ class Namespace:
 
     @property
     def opened(self) -> bool:
-        """Whether all its suffixes have been divided among its children."""
         return self.children is not None and self.pending is None and not self.refilling
 
     @property
     def key_total(self) -> int:
-        """The number of keys listed directly below."""
         return 0 if self.keys is None else len(self.keys)
 
     @property
@@ -180,7 +178,6 @@ class Namespace:
 
     @property
     def suffix_bytes(self) -> int:
-        """The approximate size of its suffixes in bytes."""
         return self.suffixes.size_bytes if isinstance(self.suffixes, PackedNames) else len(self.suffixes or b"")
 
     def upwards(self) -> Iterator[Namespace]:
@@ -259,7 +256,6 @@ class Namespace:
         return found
 
     def key_at(self, ordinal: int) -> bytes:
-        """Return the name of the key directly below with this number."""
         if self.keys is None:
             raise IndexError(ordinal)
         return self.keys[ordinal]
@@ -287,12 +283,10 @@ class Namespace:
             start += CHILD_BATCH
 
     def add_count(self, more: int) -> None:
-        """Add to the counts of this namespace and of all above it."""
         for node in self.upwards():
             node.count += more
 
     def forget_children(self) -> None:
-        """Make it an unopened namespace."""
         self.children = self.keys = self.pending = None
         self.labels = _NO_LABELS
         self.unlisted = 0

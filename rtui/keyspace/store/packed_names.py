@@ -63,7 +63,6 @@ def join_inline(inline: bytes, more: bytes) -> bytes | None:
 
 
 def count_inline(inline: bytes) -> int:
-    """Return the number of inline names."""
     return inline[0]
 
 
@@ -167,7 +166,6 @@ class Chunk:
         ]
 
     def lowered(self) -> Chunk:
-        """Return the same names with ASCII letters in lower case."""
         return Chunk(self.blob.lower(), self.bounds)
 
     def without(self, indices: Sequence[int]) -> Chunk:
@@ -218,7 +216,6 @@ class PackedNames:
 
     @property
     def full_chunks(self) -> int:
-        """The number of chunks besides the tail."""
         return len(self._chunks)
 
     def extend(self, names: Sequence[bytes]) -> None:

@@ -169,7 +169,6 @@ class NamespaceStore:
         self.revision += 1
 
     def add(self, keys: Sequence[bytes]) -> None:
-        """Count and keep a batch of keys, given by their raw names."""
         if keys:
             self.take(self.swapped(keys))
 
@@ -305,7 +304,6 @@ class NamespaceStore:
         self.revision += 1
 
     def reshaped(self, node: Namespace) -> None:
-        """Record that the children of this namespace were renumbered."""
         self.revision += 1
         for changes in self._watchers:
             changes.reshaped.add(node)

@@ -381,7 +381,6 @@ def _escape(character: str) -> str:
 
 
 def _is_mark(character: str) -> bool:
-    """Whether the terminal draws the character onto the one before it."""
     return unicodedata.category(character).startswith("M")
 
 

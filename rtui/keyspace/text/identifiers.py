@@ -181,7 +181,6 @@ def _has_words(part: bytes) -> bool:
 
 
 def _is_random(part: bytes) -> bool:
-    """Whether a text has digits and letters of both cases, and few words."""
     return _ALL_CLASSES(part) is not None and not _has_words(part)
 
 
@@ -470,7 +469,6 @@ class KeySegments:
         self._wholes = Wholes(separators.values)
 
     def may_have_whole(self, key: bytes) -> bool:
-        """Whether a key of the same shape may have an identifier that contains separators."""
         return self._wholes.may_hold(key)
 
     def of(self, key: bytes, most: int) -> Sequence[tuple[bytes, bytes]]:

@@ -170,7 +170,6 @@ def total_change(before: Report, after: Report, column: str) -> Cell:
 
 
 def change_column(column: Column) -> Column:
-    """Return the column of the changes of a figure."""
     about = "How much more (▲) or less (▼) than in the earlier report"
     return replace(column, id=f"{column.id}_change", title=_TITLE, about=about, is_change=True)
 
@@ -240,7 +239,6 @@ def weight(change: NamespaceChange) -> list[float]:
 
 
 def fate_of(row: Row) -> Fate:
-    """Return the kind of change of a row's namespace."""
     return Fate(str(row[1]))
 
 

@@ -51,7 +51,6 @@ class Skew:
 
     @property
     def is_chance(self) -> bool:
-        """Whether an even spread explains it."""
         return self.chance >= UNLIKELY
 
 
@@ -440,12 +439,10 @@ class CommonTag:
 
     @property
     def slot(self) -> int:
-        """The slot that they would share."""
         return key_slot(self.names[0])
 
     @property
     def sentence(self) -> SafeText:
-        """The effect of the tag, as a sentence before the names."""
         shown = display(b"{%b}" % self.tag, limit=128)
         return SafeText(f"The hash tag {shown} would put them into slot {self.slot}:")
 

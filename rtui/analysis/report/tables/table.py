@@ -132,7 +132,6 @@ class Column:
 
     @property
     def numeric(self) -> bool:
-        """Whether texts stand at the right of the column."""
         return self.unit not in {Unit.NAME, Unit.TEXT, Unit.MIX}
 
 
@@ -256,7 +255,6 @@ class Table:
         return replace(self, rows=tuple(self.rows[row] for row in rows), subjects=subjects)
 
     def subject(self, row: int) -> Subject:
-        """Return the subject of a row."""
         return self.subjects[row] if self.subjects else None
 
 

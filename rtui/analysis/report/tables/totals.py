@@ -179,7 +179,6 @@ def encodings(report: Report) -> Table:
 
 
 def keysizes(report: Report) -> Table:
-    """Return the histograms of lengths that the server keeps of the whole database."""
     return key_sizes_table(report.keysizes, "of the whole database")
 
 
@@ -200,7 +199,6 @@ def ttl_histogram(report: Report) -> Table:
 
 
 def idle_histogram(report: Report) -> Table:
-    """Return how many keys were not used for how long."""
     rows = _bins(report, spans(IDLE_EDGES_S), report.summary.root.stats.idle)
     return Table("idle", "Idle time", (_IDLE_TIME, KEYS, SHARE_OF_KEYS), tuple(rows))
 
