@@ -60,8 +60,7 @@ class ReferenceTable(_Table, frozen=True, rename={"source": "from"}):
         ),
     ]
     twin: Annotated[
-        Text | None,
-        Meta(description="A key that has to hold the same.", examples=["order:index:user:{userId}"]),
+        Text | None, Meta(description="A key that has to hold the same.", examples=["order:index:user:{userId}"])
     ] = None
 
 
@@ -90,8 +89,7 @@ class PatternTable(_Table, frozen=True):
         str | None, Meta(description="Elements, or bytes of a string.", examples=["<=1000", "<=10KB"])
     ] = None
     holds: Annotated[
-        str | None,
-        Meta(description="What strings of it hold, in a word.", examples=["JSON", "counter", "bitmap"]),
+        str | None, Meta(description="What strings of it hold, in a word.", examples=["JSON", "counter", "bitmap"])
     ] = None
     purpose: Annotated[str | None, Meta(description="What the keys are for.")] = None
     owner: Annotated[str | None, Meta(description="The team that answers for them.")] = None
@@ -101,12 +99,10 @@ class PatternTable(_Table, frozen=True):
     placeholders: Annotated[dict[str, Placeholder], Meta(description="What placeholders stand for.")] = {}
     references: Annotated[list[ReferenceTable], Meta(description="Where what the keys hold points to.")] = []
     lock: Annotated[
-        Text | None,
-        Meta(description="The lock that guards making the value again.", examples=["lock:p:{id}"]),
+        Text | None, Meta(description="The lock that guards making the value again.", examples=["lock:p:{id}"])
     ] = None
     expires_in: Annotated[
-        str | None,
-        Meta(description="Where the value itself says when it is out of date.", examples=["json:expire_at"]),
+        str | None, Meta(description="Where the value itself says when it is out of date.", examples=["json:expire_at"])
     ] = None
     longest: Annotated[
         int | None, Meta(description="Bytes of a name at most, where that is more than in [naming].")
@@ -205,16 +201,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
         name: {**_KINDS[one.kind], "description": one.help, "default": one.default}
         for name, one in rule.parameters.items()
     }
-    table = {
-        "type": "object",
-        "properties": {"severity": _SEVERITY, **parameters},
-        "additionalProperties": False,
-    }
-    return {
-        "description": f"{rule.title}. {rule.reason}",
-        "default": rule.severity.value,
-        "anyOf": [_SEVERITY, table],
-    }
+    table = {"type": "object", "properties": {"severity": _SEVERITY, **parameters}, "additionalProperties": False}
+    return {"description": f"{rule.title}. {rule.reason}", "default": rule.severity.value, "anyOf": [_SEVERITY, table]}
 
 
 if __name__ == "__main__":

@@ -14,13 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
-from rtui.keyspace.text.quantities import (
-    Bounds,
-    ValueSyntaxError,
-    parse_count,
-    parse_duration,
-    parse_size,
-)
+from rtui.keyspace.text.quantities import Bounds, ValueSyntaxError, parse_count, parse_duration, parse_size
 from rtui.keyspace.types import TYPES
 
 NO_TTL: Final = -1

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from rtui.demo import load
-from rtui.demo.load import INSTALL_LINE, DemoUnavailable, EmbeddedServer
+from rtui.demo import embedded
+from rtui.demo.embedded import INSTALL_LINE, DemoUnavailable, EmbeddedServer
 from tests.conftest import require
 
 HOLD = """
 import os, sys
-from rtui.demo.load import EmbeddedServer
+from rtui.demo.embedded import EmbeddedServer
 with EmbeddedServer() as server:
     print(server.pid, server.target.socket_path, flush=True)
     {then}
@@ -139,7 +139,7 @@ def test_a_server_that_ends_at_once_is_told_with_its_reason(monkeypatch: pytest.
     program = tmp_path / "valkey-server"
     program.write_text("#!/bin/sh\necho out of luck\nexit 3\n")
     program.chmod(0o755)
-    monkeypatch.setattr(load, "find_program", lambda: program)
+    monkeypatch.setattr(embedded, "find_program", lambda: program)
     with pytest.raises(DemoUnavailable) as told:
         EmbeddedServer()
     assert "out of luck" in told.value.happened
@@ -148,7 +148,7 @@ def test_a_server_that_ends_at_once_is_told_with_its_reason(monkeypatch: pytest.
 def test_a_program_that_cannot_run_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program = tmp_path / "valkey-server"
     program.write_bytes(b"\x7fELF nonsense")
-    monkeypatch.setattr(load, "find_program", lambda: program)
+    monkeypatch.setattr(embedded, "find_program", lambda: program)
     with pytest.raises(DemoUnavailable):
         EmbeddedServer()
 

@@ -13,8 +13,9 @@ import redis
 
 import rtui.demo
 from rtui.cli.main import run
+from rtui.demo.embedded import EmbeddedServer
 from rtui.demo.keyspaces import write_groups
-from rtui.demo.load import Demo, EmbeddedServer, demo_server, pack, send, start_loading
+from rtui.demo.load import Demo, demo_server, pack, send, start_loading
 from tests.conftest import require
 from tests.wire import Requests
 

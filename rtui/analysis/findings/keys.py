@@ -234,10 +234,6 @@ def _name(one: KeyRecord) -> SafeText:
     return display(one.key, limit=_NAME_LIMIT) or SafeText("(empty name)")
 
 
-def _memory(one: KeyRecord) -> Amount | None:
-    return None if one.memory_bytes is None else Amount(one.memory_bytes)
-
-
 def _of_key(basis: Basis, rule: str, one: KeyRecord, title: str, command: str) -> Finding:
     return Finding(
         rule=rule,
@@ -245,7 +241,7 @@ def _of_key(basis: Basis, rule: str, one: KeyRecord, title: str, command: str) -
         title=SafeText(title),
         where=_name(one),
         keys=Amount(1),
-        memory=_memory(one),
+        memory=None if one.memory_bytes is None else Amount(one.memory_bytes),
         find_behind=lambda: behind_key(one.key),
         find_command=lambda: key_line(command, one.key),
         example_keys=(one.key,),

@@ -33,14 +33,7 @@ from rtui.analysis.query.patterns import pattern_text
 from rtui.analysis.query.query import Term, one_of, query_of
 from rtui.analysis.query.terms import Keyword
 from rtui.analysis.report.document import Node, NodeKind, SlotTag
-from rtui.analysis.report.members import (
-    EntryReport,
-    Figure,
-    LongName,
-    NamePlace,
-    NameRuleReport,
-    UnregisteredReport,
-)
+from rtui.analysis.report.members import EntryReport, Figure, LongName, NamePlace, NameRuleReport, UnregisteredReport
 from rtui.keyspace.text.display import SafeText, display, display_text, quoted
 from rtui.keyspace.text.glob import Matcher, escape_glob
 from rtui.keyspace.text.java_names import MARK

@@ -445,13 +445,7 @@ def _has_report(view: HealthView) -> bool:
 KEY_FINDERS: Final = (
     server_rule(EVICTS, evicts_lasting, "evicts locks", applies=_has_report, needs_more=True),
     server_rule(BIG_SLOW, slow_big_keys, "slow big key", applies=_has_report, needs_more=True),
-    server_rule(
-        HOT_EXPIRING,
-        expiring_hot_keys,
-        "hot key expires",
-        applies=_ranks_by_use,
-        needs_more=True,
-    ),
+    server_rule(HOT_EXPIRING, expiring_hot_keys, "hot key expires", applies=_ranks_by_use, needs_more=True),
     server_rule(
         CLIFF_LOAD,
         cliff_load,

@@ -250,11 +250,7 @@ def _notifications(found: Found, checked: Sequence[str], before: str = "") -> li
     notes = [(one.rule, f"{before}{one.rule} could not be judged: {one.why}.") for one in found.unjudged]
     notes += [(one.rule, f"{before}{one.places:,} more places break {one.rule}.") for one in found.unlisted]
     return [
-        {
-            "associatedRule": {"id": rule, "index": checked.index(rule)},
-            "level": "warning",
-            "message": {"text": text},
-        }
+        {"associatedRule": {"id": rule, "index": checked.index(rule)}, "level": "warning", "message": {"text": text}}
         for rule, text in notes
     ]
 

@@ -235,13 +235,7 @@ def scope_of(scope: Scope) -> Query:
 # rows of tables
 
 
-_KEYSIZES: Final = {
-    b"strings": b"string",
-    b"lists": b"list",
-    b"sets": b"set",
-    b"zsets": b"zset",
-    b"hashes": b"hash",
-}
+_KEYSIZES: Final = {b"strings": b"string", b"lists": b"list", b"sets": b"set", b"zsets": b"zset", b"hashes": b"hash"}
 """The names of types in INFO keysizes."""
 
 NO_NAMESPACE: Final = SafeText("The report has no figures of this namespace, so it does not say which keys those are.")

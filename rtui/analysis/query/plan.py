@@ -98,10 +98,6 @@ class Plan:
     columns: tuple[Fact, ...]
     """Facts that are asked of the matches besides."""
 
-    @property
-    def is_by_name(self) -> bool:
-        return not self.stages
-
     def cost(
         self,
         keys: int | None,
@@ -119,7 +115,7 @@ class Plan:
         """
         scanned = 0 if is_listed else keys
         asked = matching if matching is not None else keys
-        if self.is_by_name:
+        if not self.stages:
             asked = 0
         most = round(asked.high) if isinstance(asked, Estimate) else asked
         if scanned is None or most is None:

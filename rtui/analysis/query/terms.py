@@ -184,13 +184,7 @@ TERMS: Final[dict[str, TermSpec]] = {
             "names in which a regular expression (RE2) is found; ^ and $ are their ends",
             (r"re:^user:\d+$", "re:(?i)cart"),
         ),
-        TermSpec(
-            "in",
-            Fact.NAME,
-            Form.NAMES,
-            "keys below a namespace",
-            ("in:shop:user", "in:shop,app"),
-        ),
+        TermSpec("in", Fact.NAME, Form.NAMES, "keys below a namespace", ("in:shop:user", "in:shop,app")),
         TermSpec(
             "pattern",
             Fact.NAME,

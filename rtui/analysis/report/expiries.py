@@ -274,10 +274,7 @@ BinFigure = Callable[[Bin], Figure]
 
 
 def timeline_bins(
-    bins: ExpiryBins,
-    *,
-    keys: BinFigure = lambda one: one.keys,
-    memory_bytes: BinFigure = lambda one: one.memory_bytes,
+    bins: ExpiryBins, *, keys: BinFigure = lambda one: one.keys, memory_bytes: BinFigure = lambda one: one.memory_bytes
 ) -> tuple[ExpiryBin, ...]:
     """Return all bins that hold keys, soonest first; `keys` and `memory_bytes` turn those of a sample into estimates.
 

@@ -132,9 +132,7 @@ class HasStore(Protocol):
 Over = TypeVar("Over", bound=HasStore)
 
 
-def until_reset(
-    work: Callable[Concatenate[Over, P], Slices[T]],
-) -> Callable[Concatenate[Over, P], Slices[T | None]]:
+def until_reset(work: Callable[Concatenate[Over, P], Slices[T]]) -> Callable[Concatenate[Over, P], Slices[T | None]]:
     """Let a method's work end early, with None, when the store is reset."""
 
     @wraps(work)

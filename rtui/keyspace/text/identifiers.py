@@ -410,11 +410,6 @@ def end_of_ip6(text: bytes, start: int, group: Callable[[bytes, int], re.Match[b
     return end
 
 
-def may_have_ip6(key: bytes) -> bool:
-    """Whether a key of the same shape may contain an IPv6 address."""
-    return (b"::" in key or key.count(b":") >= _IP6_GROUPS - 1) and _NEAR_IP6(key) is not None
-
-
 class Wholes:
     """Finds identifiers that are one segment though they contain a separator: UUIDs, IPv4 and IPv6 addresses."""
 
@@ -429,7 +424,9 @@ class Wholes:
 
     def may_hold(self, text: bytes) -> bool:
         """Whether a text of the same shape may contain such an identifier."""
-        if self._group is not None and may_have_ip6(text):
+        if self._group is not None and (
+            (b"::" in text or text.count(b":") >= _IP6_GROUPS - 1) and _NEAR_IP6(text) is not None
+        ):
             return True
         return self._others is not None and self._near(text) is not None
 

@@ -35,18 +35,7 @@ from rtui.analysis.report.readings import (
     share_reading,
 )
 from rtui.analysis.report.tables.cells import KEYS
-from rtui.analysis.report.tables.table import (
-    UNCLEAR,
-    AtLeast,
-    Cell,
-    Column,
-    OnDemand,
-    Path,
-    Paths,
-    Row,
-    Table,
-    Unit,
-)
+from rtui.analysis.report.tables.table import UNCLEAR, AtLeast, Cell, Column, OnDemand, Path, Paths, Row, Table, Unit
 from rtui.analysis.report.tables.totals import NAMESPACE, namespace_cell
 
 COMPARED: Final = frozenset({

@@ -12,12 +12,12 @@ from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.facts import Unknown
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Report
-from rtui.analysis.report.members import Figure, RegistryReport, weight_of
+from rtui.analysis.report.members import RegistryReport, weight_of
 from rtui.analysis.report.tables import totals
 from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells
 from rtui.analysis.report.tables.keys import about_to_expire, big_keys, cliffs, hot_keys, hot_slots, longer_keys, no_ttl
 from rtui.analysis.report.tables.slots import cluster_of, nodes, slot_tags, slots
-from rtui.analysis.report.tables.table import Cell, Column, Row, Subject, Table, Unit, path_of
+from rtui.analysis.report.tables.table import Column, Row, Subject, Table, Unit, path_of
 from rtui.keyspace.text.display import display, display_text
 
 _PATTERN: Final = Column("pattern", "pattern", Unit.TEXT, 0, "As the registry has it")
@@ -67,7 +67,9 @@ def registered(report: Report, found: RegistryReport) -> Table:
         (
             one.pattern,
             cells.amount(one.keys),
-            _memory(cells, one.memory_bytes, one.memory_known_keys, one.inspected_keys),
+            cells.amount(one.memory_bytes, "memory")
+            if isinstance(one.memory_bytes, Estimate)
+            else cells.part(one.memory_bytes, one.memory_known_keys >= one.inspected_keys),
             one.share_keys,
             one.types or cells.unknown("type"),
             one.owner,
@@ -163,11 +165,6 @@ def names(report: Report) -> Table:
     subjects = tuple(one.examples[0] if one.examples else None for one in broken)
     columns = (_RULE, KEYS, SHARE_OF_KEYS, _BYTES, _WHERE, _EXAMPLE)
     return Table("names", "Names that break rules", columns, rows, subjects)
-
-
-def _memory(cells: Cells, value: Figure | None, known: int, keys: int) -> Cell:
-    """Return the bytes of `keys` keys, of which `known` have a known size."""
-    return cells.amount(value, "memory") if isinstance(value, Estimate) else cells.part(value, known >= keys)
 
 
 def about(report: Report) -> Table:

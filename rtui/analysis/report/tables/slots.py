@@ -285,14 +285,10 @@ def _row(cells: Cells, balance: Balance, node: ClusterNode, load: NodeLoad | Non
         balance.times_even(node, lambda one: one.memory_bytes),
         cells.known(node.no_ttl_share, "ttl") if is_read else None,
         balance.standing(node),
-        None if load is None else _cpu(load),
+        None if load is None else (AtLeast(load.cpu_us / 1e6) if load.at_least else load.cpu_us / 1e6),
         node.fraction,
         " · ".join(one for one in (version, node.role if node.role == "replica" else "") if one),
     )
-
-
-def _cpu(load: NodeLoad) -> Cell:
-    return AtLeast(load.cpu_us / 1e6) if load.at_least else load.cpu_us / 1e6
 
 
 def is_outlier(table: Table, row: int) -> bool:
