@@ -129,7 +129,6 @@ class Aggregates:
 
     @property
     def held(self) -> int:
-        """How many keys wait to be folded."""
         return self._came - self._folded
 
     def add_rows(self, table: Callable[[], pl.DataFrame], rows: int, asked_at_s: float) -> None:
@@ -149,7 +148,6 @@ class Aggregates:
         self.revision += 1
 
     def add_note(self, key_type: bytes | None, note: str) -> None:
-        """Learn why the memory of keys of a type is unknown; they come as rows."""
         self._notes[key_type] = note
 
     def _wait(self, piece: _Piece) -> None:
@@ -318,7 +316,6 @@ class TableSlots:
         self.found = Slots()
 
     def report(self) -> SlotsReport:
-        """Return the counts of all slots and the heaviest tags."""
         return slots_of(self.found)
 
     def ttl_counts(self) -> tuple[Sequence[int], Sequence[int]]:
@@ -328,7 +325,6 @@ class TableSlots:
 
 
 def with_moment(table: pl.DataFrame, asked_ms: int) -> pl.DataFrame:
-    """Return rows with a column `asked_ms`, in milliseconds since the epoch."""
     return table.with_columns(pl.lit(asked_ms, pl.Int64).alias("asked_ms"))
 
 

@@ -31,12 +31,10 @@ class DistinctNames:
 
     @property
     def nodes(self) -> NDArray[np.int32]:
-        """The node of each hash that is kept, in order."""
         return (self._kept() >> _BITS).astype(np.int32)
 
     @property
     def hashes(self) -> NDArray[np.uint32]:
-        """All hashes kept, in order within each node."""
         return (self._kept() & np.uint64(RANGE - 1)).astype(np.uint32)
 
     def add(self, nodes: NDArray[np.int32], hashes: NDArray[np.uint32]) -> None:

@@ -223,7 +223,6 @@ class FoldedNode:
 
     @property
     def hashes(self) -> set[int]:
-        """The hashes of the segments that it stands for."""
         return {self.name_hash} if self.distinct is None else self.distinct.hashes
 
     def rename(self, name: Name) -> None:
@@ -238,7 +237,6 @@ class FoldedNode:
 
     @property
     def below(self) -> list[FoldedNode]:
-        """The nodes below it."""
         return list(self.children.values())
 
 

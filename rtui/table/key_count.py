@@ -26,7 +26,6 @@ BEGINNING_BYTES: Final = 48
 
 
 def best_examples(*lists: Iterable[Example]) -> list[Example]:
-    """Return those examples of several lists that are kept."""
     return sorted({one for some in lists for one in some})[:MOST_EXAMPLES]
 
 
@@ -76,12 +75,10 @@ class KeyCount:
 
     @property
     def example_keys(self) -> tuple[bytes, ...]:
-        """The examples."""
         return tuple(key for _, key in self.examples)
 
     @property
     def shortened(self) -> tuple[LongName, ...]:
-        """Names of other keys that are too long to be examples."""
         return tuple(LongName(beginning, length) for _, beginning, length in self.long_names)
 
     def memory(self, figures: Figures) -> Figure | None:

@@ -104,7 +104,6 @@ class NameShapes:
 
     @property
     def are_sure(self) -> bool:
-        """Whether shapes can be found at all."""
         return not self._numbers.are_anywhere
 
     def have_one(self, table: pl.DataFrame) -> Flags:

@@ -320,5 +320,4 @@ def slots_of(found: Slots) -> SlotsReport:
 
 
 def bytes_of(key_type: str | None) -> bytes | None:
-    """Return a type as the server names it."""
     return None if key_type is None else key_type.encode()

@@ -119,7 +119,6 @@ class PatternNodes:
 
     @property
     def size(self) -> int:
-        """The number of nodes that were not merged."""
         return len(self.parents) - self._merged
 
     def __len__(self) -> int:
@@ -141,7 +140,6 @@ class PatternNodes:
 
     @property
     def memory(self) -> Ints:
-        """By node: their memory, as far as it is known."""
         return self._column(1)
 
     def _column(self, which: int) -> Ints:
@@ -156,11 +154,9 @@ class PatternNodes:
         return self._counts[which, : len(self.parents)]
 
     def name(self, node: int) -> Name:
-        """Return the identity of a node among its siblings."""
         return self.segments[node], self.separators[node], self.kinds[node]
 
     def children(self, node: int) -> dict[Name, int]:
-        """Return the nodes below a node; not to be changed."""
         return self._children[node] or {}
 
     def live(self) -> list[int]:

@@ -27,7 +27,6 @@ class PrivateFolder:
         self._remove = weakref.finalize(self, _remove, self.path, held)
 
     def create(self, name: str) -> BinaryIO:
-        """Open a new file to write that only this user may read; raises OSError."""
         return os.fdopen(os.open(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
     def close(self) -> None:

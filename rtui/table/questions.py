@@ -160,5 +160,4 @@ def _first(table: pl.DataFrame, limit: int, is_descending: bool) -> pl.DataFrame
 
 
 def _rows_of(chunk: Chunk, at: pl.Series) -> pl.DataFrame:
-    """Return rows of a chunk with the columns of the schema."""
     return chunk.columns(SCHEMA)[at].cast(SCHEMA)

@@ -122,7 +122,6 @@ class EntryCounts:
         return self._shown[index] if index in self._shown else KeyCount()
 
     def memory_bytes(self, index: int) -> int:
-        """Return the bytes of the keys of an entry."""
         return self._memory[index]
 
     def broken(self, index: int, breach: Breach, *, is_sampled: bool) -> KeyCount:

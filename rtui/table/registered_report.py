@@ -89,7 +89,6 @@ class _Entries:
         self._layouts = counts.layouts()
 
     def _keys(self, index: int, is_known: Known = lambda _: True) -> int:
-        """Return how many keys an entry has, in layouts of one kind."""
         return sum(keys for layout, keys in self._layouts.get(index, ()) if is_known(layout))
 
     def count(self, index: int) -> KeyCount:

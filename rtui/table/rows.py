@@ -88,12 +88,10 @@ class KeptRows:
 
     @property
     def may_use_files(self) -> bool:
-        """Whether rows beyond the budget go into files."""
         return self._folder is not None
 
     @property
     def is_spilled(self) -> bool:
-        """Whether some rows are in files."""
         return self._files is not None
 
     def append(self, table: pl.DataFrame) -> None:

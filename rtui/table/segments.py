@@ -420,7 +420,6 @@ class RunningSums:
         _add_up(joined, room[0, :-1], self._sums)
 
     def hashes(self, starts: Places, ends: Places) -> Hashes:
-        """Return a hash of the bytes between each start and end."""
         return _differences(self._sums, starts, ends)
 
 

@@ -162,7 +162,6 @@ class HeavyTags:
         self._join(new, 0)
 
     def merge(self, other: HeavyTags) -> None:
-        """Add the tags of other keys."""
         self._join(other.rows, other.floor)
 
     def _join(self, rows: pl.DataFrame, floor: int) -> None:
@@ -197,5 +196,4 @@ class HeavyTags:
             self.rows = ranked.filter(pl.col("bound") > self.floor).drop("bound")
 
     def heaviest(self, most: int) -> pl.DataFrame:
-        """Return the tags with most keys first, ties by tag."""
         return self.rows.sort("keys", "tag", descending=[True, False]).head(most)

@@ -82,7 +82,6 @@ class Chunk:
         return found[self.groups]
 
     def count(self, rows: Flags) -> Whole:
-        """Count rows."""
         return np.bincount(self.at[rows], minlength=len(self.used))
 
     def bins(self, buckets: Whole, width: int, rows: Flags | slice = slice(None)) -> Whole:
@@ -135,7 +134,6 @@ def carried(halves: Whole) -> Whole:
 
 
 def whole(low: int, high: int) -> int:
-    """Return the sum of two halves."""
     return (int(high) << HALF) + int(low)
 
 

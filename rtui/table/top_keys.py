@@ -59,7 +59,6 @@ class Ranking:
         """The rank of the worst record once the list is full, or of the best that did not fit."""
 
     def __len__(self) -> int:
-        """Return how many records are kept."""
         return len(self._records)
 
     @property
@@ -94,7 +93,6 @@ class Ranking:
         return tuple(ranked[: self._fitting(ranked)])
 
     def _rank(self, record: KeyRecord) -> tuple[int, bytes]:
-        """Return the sort key of a record, the best first."""
         return self._sign * (getattr(record, self._measure) or 0), record.key
 
     def _ranked(self) -> list[KeyRecord]:
@@ -107,7 +105,6 @@ class Ranking:
         return fitting((record.key for record in ranked), self._max_bytes)
 
     def find(self, key: bytes) -> KeyRecord | None:
-        """Return the record of a key, None if it is not kept."""
         return self._records.get(key)
 
     def learn(self, key: bytes, **learnt: int | bytes | str | None) -> None:
@@ -175,7 +172,6 @@ class TopKeys:
             ranking.settle()
 
     def limits(self, key_type: bytes | None) -> SizeLimits:
-        """Return from which sizes on keys of a type are counted as big."""
         return self._thresholds.limits(key_type)
 
     def count_over(self, key_type: bytes, found: int, sampled: int) -> None:
@@ -191,7 +187,6 @@ class TopKeys:
         return floor if limit is None else min(floor, limit + 1)
 
     def leave_out(self, key_type: bytes | None, most_length: int) -> None:
-        """Count keys whose length is unknown, but at most `most_length`."""
         self._left_out[key_type] = max(most_length, self._left_out.get(key_type, 0))
 
     def bound_left_out(self, key_type: bytes, most_length: int) -> None:
@@ -232,7 +227,6 @@ class TopKeys:
                     self.count_over(key_type, 1, 0)
 
     def rankings(self) -> Iterable[Ranking]:
-        """Return all lists by type, and the two of the hottest keys."""
         return chain(self._by_memory.values(), self._by_length.values(), (self._by_frequency, self._by_idle))
 
     @property
@@ -288,5 +282,4 @@ class TopKeys:
 
 
 def _in_order(types: Iterable[bytes | None]) -> list[bytes | None]:
-    """Return types in the order of their names, whichever came first."""
     return sorted(types, key=lambda key_type: key_type or b"")

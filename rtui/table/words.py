@@ -71,7 +71,6 @@ class _Counts:
         return cls(sums[ends] - sums[starts], ends - starts)
 
     def of(self, some: Places | Flags) -> _Counts:
-        """Return the counts of some of the texts."""
         return _Counts(self._packed[some], self.lengths[some])
 
     def _field(self, at: int) -> Places:

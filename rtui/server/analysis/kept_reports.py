@@ -168,7 +168,6 @@ class KeptReports:
 
 
 def default_base() -> Path:
-    """Return the folder that holds the reports of all servers."""
     return state_folder() / "reports"
 
 

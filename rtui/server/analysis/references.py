@@ -162,7 +162,6 @@ class ReferenceCheck:
 
     @property
     def looked_at(self) -> int:
-        """Keys that have been read so far."""
         return max((one.looked_at for one in self.found.references), default=0)
 
     @for_purpose(Purpose.REFERENCES)

@@ -103,7 +103,6 @@ class AnalysisRun:
 
     @property
     def revision(self) -> int:
-        """Grows with every report and every change of state."""
         return self._revision + self.control.revision
 
     @property
@@ -124,7 +123,6 @@ class AnalysisRun:
 
     @property
     def cost(self) -> Cost:
-        """Cost so far."""
         return Cost() if self._made is None else self._made.cost
 
     @property

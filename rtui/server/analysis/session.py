@@ -211,7 +211,6 @@ class AnalysisSession:
             self._begin(estimate=self._is_estimate, standing=self.report)
 
     def begin(self, *, estimate: bool = False) -> None:
-        """Inspect every key, or a sample; an analysis that runs is ended."""
         self._begin(estimate=estimate)
 
     def _begin(self, *, estimate: bool, standing: Report | None = None) -> None:
@@ -270,7 +269,6 @@ class AnalysisSession:
 
     @property
     def reports_hot_keys(self) -> bool:
-        """Whether the server itself knows which keys are hot, if it is made to."""
         return reports_hot_keys(self._connection.server)
 
     async def ask_hot(self) -> None:
@@ -368,7 +366,6 @@ class FixedAnalysis:
 
     @property
     def analysed(self) -> Analysed | None:
-        """The figures of the file, if they are of any keys."""
         return None if self.report is None else _analysed(self.report, self.status)
 
     def choose_columns(self, columns: Columns | None) -> None:

@@ -64,7 +64,6 @@ class FirstPage:
 
     @property
     def size(self) -> int | None:
-        """The number of keys of the database when the page arrived, if known."""
         return None if self.before is None or self.is_uncounted else self.before.size
 
     async def read(self, connection: Connection, primary: Primary | None, store: NamespaceStore) -> ScanNode | None:
@@ -155,7 +154,6 @@ class Overviews:
         self._tally = NamespaceTally(store.separators)
 
     def forget(self) -> None:
-        """Discard the overview, for an emptied store; its cost stays."""
         self.sampled, self.total, self._tally = 0, None, NamespaceTally(self._store.separators)
 
     @for_purpose(Purpose.SAMPLE)

@@ -48,7 +48,6 @@ class NamePatterns:
 
     @property
     def fraction(self) -> float:
-        """The share of names read, 0 … 1."""
         return min(1.0, self.read / max(1, self._of))
 
     def is_due(self, store: NamespaceStore, *, is_complete: bool) -> bool:

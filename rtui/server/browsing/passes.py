@@ -147,7 +147,6 @@ class KeyspacePass:
 
     @property
     def notes(self) -> tuple[SafeText, ...]:
-        """Caveats about the numbers, in sentences."""
         return (*self._position.notes, *self._notes, *(() if self.scan is None else self.scan.notes))
 
     def observe_size(self, size: int) -> None:
@@ -328,7 +327,6 @@ class KeyspacePass:
         self._stamp()
 
     def _stamp(self) -> None:
-        """Record the time and the server of the keys read."""
         self.stamp = stamp_now(self._connection, self._clock())
 
     def _empty_store(self, note: ScanNote) -> None:
@@ -372,17 +370,14 @@ class Passes:
 
     @property
     def revision(self) -> int:
-        """Grows with every change of a pass or its store."""
         return self._revision + self._spent.commands + self.store.revision + self.shown.revision
 
     @property
     def cost(self) -> Cost:
-        """The cost of all passes so far."""
         return self._spent + self.shown.cost + (Cost() if self._unfiltered is None else self._unfiltered.cost)
 
     @property
     def control(self) -> RunControl:
-        """Pauses, resumes and paces the scan; another pass, such as that of a filter, has another one."""
         return self.shown.control
 
     @property

@@ -116,7 +116,6 @@ class BrowsingSession:
 
     @property
     def capabilities(self) -> Capabilities:
-        """The commands that this server permits the user."""
         return self.keys.home.capabilities
 
     @property
@@ -132,12 +131,10 @@ class BrowsingSession:
 
     @property
     def store(self) -> NamespaceStore:
-        """The names that are shown; a filter has a separate store."""
         return self.passes.store
 
     @property
     def control(self) -> RunControl:
-        """Pauses, resumes and paces the scan; another scan, such as that of a filter, has another one."""
         return self.passes.control
 
     @property
@@ -172,7 +169,6 @@ class BrowsingSession:
 
     @property
     def keeps_all_keys(self) -> bool:
-        """Whether the pass over all keys is only suspended by a filter, and will go on when it is cleared."""
         return self.passes.keeps_all_keys
 
     @property
@@ -205,11 +201,9 @@ class BrowsingSession:
 
     @property
     def analysed(self) -> Analysed | None:
-        """The latest figures of the analysis; None before there are any."""
         return None if self._analysis is None else self._analysis.analysed
 
     def _latest_report(self) -> Report | None:
-        """Return the report of the latest figures; None before there is one."""
         return None if self.analysed is None else self.analysed.report
 
     def search(

@@ -64,11 +64,9 @@ class SeedFinder:
 
     @property
     def count(self) -> int:
-        """The number of addresses."""
         return len(self._targets)
 
     def succeeded(self) -> None:
-        """Begin with the same address next time."""
         self._is_retry = False
 
     def learn(self, nodes: Iterable[Node]) -> None:
@@ -122,11 +120,9 @@ class NodeConnections:
         self._closing = BackgroundTasks()
 
     def know_home(self, node_id: str, generation: int) -> None:
-        """Learn the node behind the home connection in this generation."""
         self.home_id, self._home_generation = node_id, generation
 
     def _is_home(self, node_id: str) -> bool:
-        """Whether the home connection is known to lead to this node."""
         return (node_id, self._home.generation) == (self.home_id, self._home_generation)
 
     def target_of(self, node: Node) -> Target:

@@ -174,11 +174,9 @@ class SharedCredentials:
             self.on_renewed(_with_password(self._target, login))
 
     def shared(self) -> SharedCredentials:
-        """Return credentials for one more connection."""
         return self._of.shared()
 
     async def close(self) -> None:
-        """Stop renewing passwords for this connection."""
         self._among.remove(self)
 
 

@@ -114,12 +114,10 @@ class Deployment:
 
     @classmethod
     def over(cls, connection: Connection) -> Deployment:
-        """Return the deployment of a single server."""
         return cls(connection.target, home=connection)
 
     @property
     def is_cluster(self) -> bool:
-        """Whether all nodes of a cluster are known and used."""
         return self.topology is not None
 
     async def open(self) -> None:
@@ -355,7 +353,6 @@ class Deployment:
         return connection_to(target, self.log, locator=locator, logins=self._shared_logins())
 
     def _shared_logins(self) -> Logins | None:
-        """Return the logins of the home connection for another one, or None."""
         return None if self.home.logins is None else self.home.logins.shared()
 
     def _places(self, primary_id: str) -> tuple[Target, Sequence[Target]]:

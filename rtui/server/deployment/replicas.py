@@ -358,11 +358,9 @@ class ReplicaConnections:
         self._closing = BackgroundTasks()
 
     def is_asked(self, primary_id: str) -> bool:
-        """Whether a replica of this primary is in use."""
         return primary_id in self._asked and self._asked[primary_id].finder.asked is not None
 
     def connection(self, primary_id: str) -> Connection | None:
-        """Return the connection for scans of this primary, or None."""
         return self._asked[primary_id].connection if primary_id in self._asked else None
 
     def lag_s(self, primary_id: str) -> float | None:

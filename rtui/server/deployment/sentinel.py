@@ -72,7 +72,6 @@ class GuardedConnection(RedisConnection):
 
     @property
     def is_connected(self) -> bool:
-        """Whether commands can be sent."""
         return self._lane is not None and self._lane.is_open
 
     async def _connect(self) -> None:

@@ -54,7 +54,6 @@ class ServerStamp:
 
 
 def stamp_now(connection: Connection, now_s: float) -> ServerStamp:
-    """Return a stamp for data read at this moment."""
     return ServerStamp(now_s, connection.server.run_id, connection.generation)
 
 

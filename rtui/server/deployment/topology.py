@@ -67,7 +67,6 @@ class Node:
 
     @property
     def label(self) -> SafeText:
-        """`host:port`, as in a target."""
         return address_text(self.host, self.port)
 
 
@@ -81,7 +80,6 @@ class Shard:
 
     @property
     def slot_count(self) -> int:
-        """The number of its slots."""
         return sum(last - first + 1 for first, last in self.slots)
 
 
@@ -125,7 +123,6 @@ class Topology:
 
     @property
     def uncovered(self) -> SlotRanges:
-        """The slots that no node serves."""
         return slot_ranges(slot for slot in range(SLOTS) if slot not in self.owners)
 
     def shard_of(self, node_id: str) -> Shard | None:
@@ -351,7 +348,6 @@ class ClusterWatch:
         return ConnectFailure(FailureKind.CLUSTER, f"{target.label}: {display_text(happened)}", remedy)
 
     def target_of(self, node: Node) -> Target:
-        """Return the target of a node, with the options of the seeds."""
         return replace(self._seeds[0], host=node.host, port=node.port, socket_path=None, seeds=())
 
     async def close(self) -> None:

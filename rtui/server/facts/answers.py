@@ -40,7 +40,6 @@ class Expected:
         return type(reply) is int and self.low <= reply <= self.high
 
     def means_gone(self, reply: Reply) -> bool:
-        """Whether a reply, other than an error, means that there is no such key."""
         return self.nil_is_gone if reply is None else self.gone is not None and reply == self.gone
 
     def all_fit(self, replies: Sequence[Reply]) -> bool:
@@ -85,7 +84,6 @@ class KeyAnswers:
 
     @property
     def type(self) -> bytes | Unknown:
-        """The reply to TYPE."""
         return self.name(Feature.TYPE)
 
     @property
@@ -95,11 +93,9 @@ class KeyAnswers:
         return NO_TTL if left == NO_EXPIRY else left
 
     def name(self, command: str) -> bytes | Unknown:
-        """Return the reply to a command that replies with a name."""
         return cast("bytes | Unknown", self._fact(command, ""))
 
     def number(self, command: str, why_not_sent: str = "") -> int | Unknown:
-        """Return the reply to a command that replies with a number."""
         return cast("int | Unknown", self._fact(command, why_not_sent))
 
     def _fact(self, command: str, why_not_sent: str) -> bytes | int | Unknown:

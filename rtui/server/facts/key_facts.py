@@ -118,7 +118,6 @@ def _with_more(row: RowFacts, answer: KeyAnswers) -> RowFacts:
 
 
 def _length_command(answer: KeyAnswers) -> KeyCommand | None:
-    """Return the command for the length of a key, or None."""
     return None if answer.is_gone or isinstance(answer.type, Unknown) else queries_of(answer.type).length
 
 

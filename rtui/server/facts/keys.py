@@ -156,7 +156,6 @@ class AskedServer:
         return True
 
     def reader(self, facts: KeyFacts) -> ValueReader:
-        """Return a reader of the value of a key."""
         return ValueReader(Querier(self.connection, self.capabilities, self.connection.own_reads), facts)
 
     async def read_lfu(self, rescans: int = 0) -> None:

@@ -61,7 +61,6 @@ class KeyReferences:
 
     @property
     def dangling(self) -> int:
-        """The number of missing keys that it points to."""
         return sum(row.is_there is False for row in self.outgoing)
 
 

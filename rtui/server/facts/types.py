@@ -66,10 +66,8 @@ QUERIES: Final[dict[bytes, TypeQueries]] = {
 
 
 def queries_of(type_name: bytes | None) -> TypeQueries:
-    """Return the commands for a type; the defaults for a type without an entry and for None."""
     return QUERIES.get(type_name or b"", TypeQueries())
 
 
 def length_commands() -> dict[bytes, KeyCommand]:
-    """Return the commands for the length by type, for types that have one."""
     return {name: queries.length for name, queries in QUERIES.items() if queries.length is not None}

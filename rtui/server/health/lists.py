@@ -171,7 +171,6 @@ def parse_slow_log(reply: Reply) -> tuple[LoggedCommand, ...]:
 
 
 def _count(reply: Reply) -> int | None:
-    """Return the number of words of a command; None for other values."""
     return reply if isinstance(reply, int) and 0 < reply <= MAX_NUMBER else None
 
 

@@ -226,22 +226,18 @@ class HealthSession(Health):
 
     @property
     def revision(self) -> int:
-        """Grows with each sample, each failure, and each change of the problems."""
         return self._revision + (0 if self._watch is None else self._watch.revision)
 
     @property
     def link(self) -> State:
-        """The state of the connection to the server that the user named."""
         return self._deployment.home.link
 
     @property
     def is_cluster(self) -> bool:
-        """Whether there are several nodes, or may be."""
         return self._deployment.is_cluster
 
     @property
     def label(self) -> SafeText:
-        """The server or cluster that the user named."""
         return self._deployment.home.target.label
 
     @property
@@ -261,7 +257,6 @@ class HealthSession(Health):
 
     @property
     def pause_s(self) -> float:
-        """Seconds between two readings of INFO."""
         return round_s(REFRESH_EVERY_S, len(self.sizes))
 
     def failure(self, node: SafeText | None) -> SafeText | None:
@@ -402,17 +397,14 @@ class SavedHealth(Health):
 
     @property
     def is_cluster(self) -> bool:
-        """Whether there are samples of several nodes."""
         return len(self._known) > 1
 
     @property
     def label(self) -> SafeText:
-        """The server or cluster named when they were taken."""
         return self._label
 
     @property
     def known(self) -> Mapping[SafeText, Sequence[Sample]]:
-        """All samples."""
         return self._known
 
     @property
@@ -452,5 +444,4 @@ def problems_of(views: Mapping[SafeText, HealthView]) -> tuple[dict[SafeText, Sa
 
 
 def _total(parts: Sequence[int | None]) -> int | None:
-    """Return the sum; None if any part is unknown."""
     return None if None in parts else sum(part for part in parts if part is not None)

@@ -92,7 +92,6 @@ class HealthWatch:
 
     @property
     def pause_s(self) -> float:
-        """Seconds between rounds with the present number of nodes."""
         return round_s(self.every_s, len(self.nodes))
 
     def ask_now(self) -> None:

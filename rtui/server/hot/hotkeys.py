@@ -151,7 +151,6 @@ async def server_source(querier: Querier, *, now_s: float, looked_since_s: float
 
 
 def reports_hot_keys(server: ServerIdentity) -> bool:
-    """Whether this version is known to have a report of hot keys."""
     return server.product in SINCE and not too_old(server)
 
 

@@ -140,7 +140,6 @@ def _node(
 
 
 def _sum(counts: Sequence[int], ranges: Sequence[tuple[int, int]]) -> int:
-    """Return the sum of `counts` over these slots."""
     return sum(sum(counts[first : last + 1]) for first, last in ranges)
 
 

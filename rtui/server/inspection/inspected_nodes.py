@@ -119,12 +119,10 @@ class NodeInspection:
 
     @property
     def label(self) -> SafeText:
-        """Host and port."""
         return display_text(self.connection.target.label)
 
     @property
     def dialect(self) -> Dialect:
-        """How it counts its cursors."""
         return known_dialect(self.connection)
 
     def owns(self, key: bytes) -> bool:
@@ -200,7 +198,6 @@ class NodeInspection:
 
     @property
     def is_replica(self) -> bool:
-        """Whether it is a replica now."""
         return self.connection.server.role == "replica"
 
 
@@ -230,7 +227,6 @@ class InspectedNodes:
 
     @property
     def is_cluster(self) -> bool:
-        """Whether they are nodes of a cluster."""
         return bool(self.all[0].node.id)
 
     async def begin(self) -> list[NodeInspection]:
@@ -264,7 +260,6 @@ class InspectedNodes:
 
     @property
     def members(self) -> frozenset[str]:
-        """The ids of all nodes of the cluster, as it was looked at last."""
         return self._cluster.members
 
     @property
@@ -337,7 +332,6 @@ class InspectedNodes:
 
     @property
     def serving(self) -> list[NodeInspection]:
-        """The nodes that own slots; all nodes if none does; also the only server."""
         return [node for node in self.all if node.slots is None or node.slots] or self.all
 
     @property
@@ -363,12 +357,10 @@ class InspectedNodes:
 
     @property
     def key_sizes(self) -> tuple[KeySizes, ...]:
-        """The servers' own histograms of the sizes of all keys."""
         return joined_key_sizes([node.key_sizes for node in self.serving])
 
     @property
     def pipelines(self) -> list[InspectionPipeline]:
-        """The pipelines of all nodes, including replaced ones."""
         return [node.pipeline for node in (*self._replaced, *self.all)]
 
     @property

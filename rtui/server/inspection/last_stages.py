@@ -54,7 +54,6 @@ class LastStages:
 
     @property
     def keys(self) -> int:
-        """How many keys wait."""
         return self._long.keys + self._unbounded.keys
 
     def use_other_server(self) -> None:

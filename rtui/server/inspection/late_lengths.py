@@ -76,7 +76,6 @@ class LateLengths:
         return max(0, ceil(most - self._asked[key_type]))
 
     def asked(self, key_type: bytes | None) -> int:
-        """Return how many keys of this type were asked late."""
         return self._asked[key_type]
 
     def count(self, key_type: bytes | None, *, seen: int, asked: int) -> None:

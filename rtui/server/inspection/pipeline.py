@@ -89,7 +89,6 @@ class ListedKeys:
 
     @property
     def keys(self) -> int:
-        """How many keys wait."""
         return len(self._others) + len(self._sampled)
 
     @property
@@ -199,17 +198,14 @@ class InspectionPipeline:
         """The lane whose server's clock was compared with that of rtui."""
 
     def add_to(self, findings: TableFindings) -> None:
-        """Hand the results to other findings from now on."""
         self.tables.use(findings)
 
     @property
     def waiting(self) -> int:
-        """Keys about which something is still to be sent, answers are to be read, or that are to go into a table."""
         return self.unsent + self._answered.keys + self.tables.rows
 
     @property
     def unsent(self) -> int:
-        """Keys about which something is still to be sent."""
         return self.listed.keys + self._typed.keys + self._encoded.keys + self.last_stages.keys
 
     @property

@@ -128,7 +128,6 @@ class InspectionPlan:
 
     @property
     def revision(self) -> tuple[int, int]:
-        """Changes whenever other commands may be sent."""
         return self._lanes, self.capabilities.revision
 
     @property
@@ -224,12 +223,10 @@ class InspectionPlan:
 
     @property
     def encoding_every(self) -> int:
-        """Every n-th key of a type is asked for its encoding, if encodings are asked."""
         return 1 if self.columns.encoding is Asked.ALL else ENCODING_EVERY
 
     @property
     def asks_encodings(self) -> bool:
-        """Whether OBJECT ENCODING may be sent."""
         return self.columns.encoding is not Asked.NONE and self._may(guard.object_encoding)
 
     def column_reports(self) -> dict[str, ColumnReport]:

@@ -96,7 +96,6 @@ class Query:
 
     @property
     def answers(self) -> int:
-        """How many replies are about keys."""
         return len(self.batch.keys) * len(self.key_commands)
 
 
@@ -202,7 +201,6 @@ def picked(columns: Mapping[str, Any], indexes: Sequence[int]) -> dict[str, Any]
 
 
 def rows_at(batch: InspectedBatch, indexes: Sequence[int]) -> InspectedBatch:
-    """Return the keys of a batch at these indexes, with all their columns."""
     return replace(batch, **picked({name: getattr(batch, name) for name in ("keys", *FACT_COLUMNS)}, indexes))
 
 
@@ -277,7 +275,6 @@ class JoinedKeys:
 
 
 def _columns_of(batch: InspectedBatch) -> tuple[Sequence[Any] | None, ...]:
-    """Return the columns in the order of FACT_COLUMNS."""
     return tuple([getattr(batch, name) for name in FACT_COLUMNS])
 
 

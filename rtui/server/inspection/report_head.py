@@ -186,7 +186,6 @@ def _sums(servers: Sequence[ServerIdentity]) -> dict[str, int | None]:
 
 
 def cost_report(cost: Cost) -> CostReport:
-    """Return a cost as a report has it."""
     return CostReport(**{name: getattr(cost, name) for name in CostReport.__struct_fields__})
 
 

@@ -91,7 +91,6 @@ class LengthFloors:
 
     @property
     def top(self) -> int:
-        """Keys in each list."""
         return self.big.top
 
     def add(self, key_type: bytes | None, lengths: Numbers) -> None:
@@ -111,7 +110,6 @@ class LengthFloors:
         return floor if limit is None else min(floor, limit + 1)
 
     def leave_out(self, key_type: bytes | None, most_length: int) -> None:
-        """See `TopKeys`."""
         self.big.leave_out(key_type, most_length)
 
 
@@ -174,7 +172,6 @@ class Tables:
             self.findings.add_rows(table, rows, max([at_s for _, at_s in batches]) + ahead_s)
 
     def clear(self) -> None:
-        """Forget the keys that wait."""
         self._batches, self.rows = [], 0
 
 
@@ -228,7 +225,6 @@ class EngineRows:
         self._names, self._types, self._encodings = names, types, encodings
 
     def __len__(self) -> int:
-        """The number of rows."""
         return len(self.array)
 
     @property
@@ -308,7 +304,6 @@ def named(names: Sequence[bytes | None]) -> pl.Series:
 
 
 def constant(column: str, value: object, size: int) -> pl.Series:
-    """Return a column of the key table with one value."""
     return pl.Series([value], dtype=SCHEMA[column]).new_from_index(0, size)
 
 

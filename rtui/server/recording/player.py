@@ -61,7 +61,6 @@ class ReplayClock:
 
     @property
     def is_paused(self) -> bool:
-        """Whether the clock is stopped."""
         return self._is_paused
 
     def now_ms(self) -> float:

@@ -95,7 +95,6 @@ class Recorder:
         self._thread.start()
 
     def attach(self, log: CommandLog, db: int) -> None:
-        """Record all commands and replies of a log's lanes in this database."""
         log.on_replies.append(partial(self._on_replies, db))
 
     def add(self, line: Input) -> None:

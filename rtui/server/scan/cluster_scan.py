@@ -284,7 +284,6 @@ class ClusterScan:
             await waiting.wait()
 
     def _all_are_waiting(self) -> bool:
-        """Whether all nodes that answer wait for something to do."""
         return all(node in self._wanted or node.is_away for node in self._nodes)
 
     def _lose(self, node: NodeScan) -> None:

@@ -76,7 +76,6 @@ class ClusterSlots:
         return self._filters[node_id]
 
     def begin_anew(self, node_id: str, *, is_by_slot: bool) -> None:
-        """Visit again the slots that this node has not covered, since its cursors are void."""
         self.ledger.add_node(node_id, is_by_slot=is_by_slot)
 
     def begin_pass(self, node_id: str, view: SlotView) -> frozenset[int]:
@@ -142,7 +141,6 @@ class ClusterSlots:
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are."""
         return len(self._filters)
 
     def uncovered(self) -> dict[str | None, Slots]:

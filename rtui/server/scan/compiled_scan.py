@@ -91,7 +91,6 @@ class CompiledPipeline(ScanPipeline):
 
     @property
     def waiting(self) -> int:
-        """Listed keys whose queries are not all answered."""
         return super().waiting + (0 if self._engine is None else self._engine.waiting)
 
     @property

@@ -50,7 +50,6 @@ class Dialect(enum.Enum):
 
     @property
     def is_ordered(self) -> bool:
-        """Whether a cursor has a position."""
         return self is not Dialect.OPAQUE
 
     def position(self, cursor: int) -> int:

@@ -157,9 +157,7 @@ class Cluster(Protocol):
         ...
 
     @property
-    def members(self) -> AbstractSet[str]:
-        """The ids of all nodes in the cluster's last reply."""
-        ...
+    def members(self) -> AbstractSet[str]: ...
 
     @property
     def given_up(self) -> AbstractSet[str]:
@@ -218,7 +216,6 @@ class ScanNode:
     """The primary, if the connection may lead to a replica."""
 
     def whole(self, dialect: Dialect) -> ScanNode:
-        """The same node from its beginning."""
         return replace(self, dialect=dialect, spans=None, first_cursor=0, first_keys=(), run_id=None)
 
     def primary_on(self, lane: Lane) -> Primary | None:

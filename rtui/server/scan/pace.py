@@ -89,11 +89,9 @@ class Pace(enum.Enum):
         """The bounds of this pace."""
 
     def faster(self) -> Pace:
-        """The next faster pace, or this one."""
         return Pace.NORMAL if self is Pace.GENTLE else Pace.FULL
 
     def slower(self) -> Pace:
-        """The next slower pace, or this one."""
         return Pace.NORMAL if self is Pace.FULL else Pace.GENTLE
 
 
@@ -141,7 +139,6 @@ class Pacer:
 
     @property
     def waits(self) -> bool:
-        """Whether a call may have to wait."""
         return self._pace.limits.duty < 1.0 or (self.idle_s or 0.0) >= LINK_S
 
     def cost_us(self, count: int) -> float:

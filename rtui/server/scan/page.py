@@ -119,7 +119,6 @@ class ScanFilter:
 
     @property
     def is_open(self) -> bool:
-        """Whether every key passes."""
         return self.match is None and self.key_type is None
 
     def sent_to(self, server: ServerIdentity) -> tuple[bytes | None, Callable[[bytes], bool] | None]:

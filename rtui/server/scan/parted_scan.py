@@ -94,11 +94,9 @@ class PartedScan:
         self._doubted: list[UncoveredSlots] = []
 
     def begin(self) -> None:
-        """Let the time count."""
         self._began_at = self._loop.time()
 
     def end(self) -> None:
-        """End all parts."""
         self._took_s = self._elapsed_s
 
     def doubt(self, node_id: str | None, label: SafeText, slots: Collection[int]) -> None:
@@ -180,7 +178,6 @@ class PartedScan:
 
     @property
     def uncovered(self) -> list[UncoveredSlots]:
-        """The slots of which not every key was delivered for certain."""
         return [one for part in self.parts for one in part.uncovered] + self._doubted
 
     @property
@@ -210,7 +207,6 @@ class PartedScan:
 
     @property
     def most_repeated(self) -> int:
-        """Upper bound of keys delivered twice, since their slots moved."""
         return sum(part.most_repeated for part in self.parts)
 
     @property

@@ -157,7 +157,6 @@ class ScanPipeline:
 
     @property
     def waiting(self) -> int:
-        """Listed keys whose queries are not all answered."""
         return 0 if self.source is None else self.source.waiting
 
     @property
@@ -165,7 +164,6 @@ class ScanPipeline:
         return self.waiting > 0
 
     def take_waiting(self) -> list[bytes]:
-        """Forget all keys whose queries are not all answered, and return them."""
         return [] if self.source is None else self.source.take_waiting()
 
     def cost(self, elapsed_s: float) -> Cost:

@@ -31,7 +31,6 @@ class ScanState(enum.Enum):
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended."""
         return self in {ScanState.DONE, ScanState.STOPPED, ScanState.FAILED}
 
 
@@ -88,7 +87,6 @@ class Cost:
 
     @property
     def server_share(self) -> float:
-        """The share of the server's one thread, 0 … 1, while under way."""
         return min(1.0, self.server_us / 1e6 / self.elapsed_s) if self.elapsed_s > 0 else 0.0
 
 
@@ -135,7 +133,6 @@ class Speedometer:
         self._marks: deque[tuple[float, int, float]] = deque()
 
     def is_due(self, now: float) -> bool:
-        """Whether the last mark is old enough for another."""
         return not self._marks or now - self._marks[-1][0] >= _SPEED_STEP_S
 
     def mark(self, now: float, keys: int, fraction: float) -> None:
@@ -146,7 +143,6 @@ class Speedometer:
             marks.popleft()
 
     def restart(self) -> None:
-        """Forget earlier records, after a pause."""
         self._marks.clear()
 
     def speed(self, now: float, keys: int, fraction: float) -> tuple[float, float | None]:

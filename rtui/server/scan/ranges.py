@@ -121,5 +121,4 @@ class Ranges(_ranges.CompiledRanges):
         return max(0.0, min(1.0, 1.0 - left))
 
     def remaining(self) -> list[CursorSpan]:
-        """The spans that have not been visited, in order."""
         return [CursorSpan(position, end) for position, end in self.unvisited()]

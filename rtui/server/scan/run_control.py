@@ -111,7 +111,6 @@ class RunControl:
 
     @property
     def pace(self) -> Pace:
-        """The pace of requests; may be set at any time."""
         return self._pace
 
     @pace.setter
@@ -121,12 +120,10 @@ class RunControl:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the run is to end."""
         return self.stopped.is_set()
 
     @property
     def is_held(self) -> bool:
-        """Whether nothing may be sent until the run goes on."""
         return not self._going.is_set()
 
     def pause(self) -> None:
@@ -165,7 +162,6 @@ class RunControl:
             call()
 
     async def wait_while_held(self) -> None:
-        """Return as soon as the run may go on or is to end."""
         await self._going.wait()
 
     async def wait_for_stop(self, seconds: float) -> None:

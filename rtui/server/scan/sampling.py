@@ -80,7 +80,6 @@ class Sample:
 
     @property
     def calls(self) -> int:
-        """Calls that were answered with a page."""
         return len(self._visits)
 
     @property

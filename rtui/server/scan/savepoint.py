@@ -95,7 +95,6 @@ class Savepoint:
 
 
 def filter_digest(match: bytes | None, key_type: bytes | None) -> str:
-    """Return a short hash of MATCH and TYPE."""
     return hashlib.sha256(repr((match, key_type)).encode()).hexdigest()[:16]
 
 
@@ -140,7 +139,6 @@ class SaveFile:
 def savepoint_of(
     run_id: str, db: int, match: bytes | None, key_type: bytes | None, remaining: Sequence[CursorSpan]
 ) -> Savepoint:
-    """Return the savepoint of a scan, now."""
     return Savepoint(run_id, db, filter_digest(match, key_type), joined(remaining), time.time())
 
 
@@ -206,5 +204,4 @@ class SavedPosition:
             self.notes[NOT_SAVED] = None
 
     def forget(self) -> None:
-        """Keep nothing: the scan has come to its end."""
         self._file.remove()

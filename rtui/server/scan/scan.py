@@ -177,7 +177,6 @@ class Scan:
 
     @property
     def cost(self) -> Cost:
-        """Cost so far."""
         return replace(self._totals.cost, elapsed_s=self._elapsed())
 
     @property
@@ -190,7 +189,6 @@ class Scan:
 
     @property
     def nodes(self) -> list[NodeProgress]:
-        """How far each node is, now."""
         return self.progress_of(None)
 
     def progress_of(self, ids: Collection[str] | None) -> list[NodeProgress]:

@@ -39,7 +39,6 @@ class ServerClock:
         self._us = 0
 
     def restart(self) -> None:
-        """Measure from the next reply on, for example after a new connection."""
         self._calls = None
 
     def observe(self, info: bytes, our_calls: int) -> float | None:
@@ -170,12 +169,10 @@ class CostWatch:
 
     @property
     def most(self) -> int:
-        """Questions that the next write may hold."""
         return most_watched(self.proved)
 
     @property
     def is_over(self) -> bool:
-        """Whether none is to be asked any more."""
         return self._costly >= MAX_COSTLY
 
     def server_s(self, before: Reply, after: Reply, asked: int) -> float | None:

@@ -77,7 +77,6 @@ class SlotView:
 
     @property
     def owned(self) -> frozenset[int]:
-        """The slots that are served, one by one."""
         return frozenset(each_slot(self.slots))
 
 
@@ -210,7 +209,6 @@ class SlotLedger:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every slot is covered, and none is doubted."""
         return len(self.covered) == SLOTS and not self.doubted
 
     @property
@@ -226,7 +224,6 @@ class SlotLedger:
         return frozenset(range(SLOTS)) - self.covered - heard
 
     def open_count(self, node_id: str) -> int:
-        """How many slots are assigned to a node and not covered."""
         return len(self._nodes[node_id].open)
 
     def is_moving(self, slot: int) -> bool:
@@ -246,7 +243,6 @@ class SlotLedger:
 
     @property
     def views(self) -> int:
-        """Number of views received so far."""
         return self._views
 
     def has_told(self, node_id: str, views: int) -> bool:

@@ -99,7 +99,6 @@ class KeyFinder:
 
     @property
     def unsent(self) -> int:
-        """Keys about which something is still to be sent."""
         return self._waiting.keys
 
     @property
@@ -335,7 +334,6 @@ class KeyFinder:
         return candidates, kept
 
     def count_gone(self, keys: int) -> None:
-        """Count keys that are gone."""
         self.vanished += keys
 
     def _gone(self, *, is_match: bool) -> None:

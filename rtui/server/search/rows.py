@@ -82,7 +82,6 @@ class RowsSearch(Search):
 
     @property
     def revision(self) -> int:
-        """Grows with every change."""
         return self._steps + self.control.revision + self._is_over + (self._task is not None)
 
     @property
@@ -94,12 +93,10 @@ class RowsSearch(Search):
 
     @property
     def plan(self) -> SafeText:
-        """The search in words, with its cost, without a full stop."""
         return SafeText(f"looks through {humanize.keys(self._rows.height)} of the analysis; asks the server nothing")
 
     @property
     def kept(self) -> Sequence[KeyRecord]:
-        """The matches that are listed; without an order, later ones are appended."""
         return self._kept
 
     def _chunks(self) -> Iterator[Chunk | None]:
@@ -134,7 +131,6 @@ class RowsSearch(Search):
 
     @property
     def count(self) -> int:
-        """All matches so far."""
         return self._found.count
 
     @property
@@ -157,7 +153,6 @@ class RowsSearch(Search):
 
     @property
     def link(self) -> State:
-        """The connection to the server, which is not used."""
         return self._link()
 
     @property

@@ -125,17 +125,14 @@ class KeySearch(Search):
 
     @property
     def kept(self) -> Sequence[KeyRecord]:
-        """The matches that are listed; without an order, later ones are appended."""
         return self.matches.kept
 
     @property
     def count(self) -> int:
-        """Matches so far."""
         return self.matches.count
 
     @property
     def mark(self) -> Mark:
-        """Whether that is all of them."""
         return Mark.EXACT if self.progress.state is ScanState.DONE and not self._misses else Mark.AT_LEAST
 
     @property
@@ -164,12 +161,10 @@ class KeySearch(Search):
 
     @property
     def link(self) -> State:
-        """The connection to the server, and whether that is silent."""
         return self._deployment.home.link
 
     @property
     def cost(self) -> Cost:
-        """Cost so far."""
         return self.preparation.cost + (Cost() if self._scan is None else self._scan.cost)
 
     @property

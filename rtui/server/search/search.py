@@ -99,7 +99,6 @@ class Search(ABC):
 
     @property
     def cost(self) -> Cost:
-        """Cost to the server so far."""
         return Cost()
 
     @property
@@ -118,7 +117,6 @@ class Search(ABC):
             self._task = start_supervised(self._work(), name="rtui search", failed=self._failed)
 
     def begin(self) -> None:
-        """Search, now that the user has agreed to the cost."""
         self._agreed.set()
 
     def sorts_at_once(self, _order: Order | None) -> bool:

@@ -45,12 +45,10 @@ def command_line(target: Target, command: str, key: bytes, *after: str | bytes) 
 
 
 def sent_line(target: Target, argv: Sequence[bytes]) -> SafeText:
-    """Return a command that was sent as a line for a POSIX shell, see `command_line`."""
     return _shell_line(target, map(_argument, argv))
 
 
 def prompt_line(argv: Sequence[bytes]) -> SafeText:
-    """Return a command as typed at the prompt of redis-cli, in printable ASCII."""
     return SafeText(" ".join(map(_argument, argv)))
 
 

@@ -96,7 +96,6 @@ _POSITION: Final = re.compile(r"\(at [^()]*\)\Z")
 
 
 def default_path() -> Path:
-    """Return the path of `profiles.toml` in the user's configuration folder for rtui."""
     return config_folder() / "profiles.toml"
 
 

@@ -66,7 +66,6 @@ class Backoff:
         self.failed = 0 if worked_s is not None and worked_s >= self._healthy_s else self.failed + 1
 
     def pause_s(self, longest_s: float = LONGEST_PAUSE_S) -> float:
-        """Draw the pause before the next attempt, another one at each call."""
         return backoff_s(max(1, self.failed), self._rng, longest_s)
 
 
@@ -88,5 +87,4 @@ class Pause:
                 wait.cancel()
 
     def skip(self) -> None:
-        """End the current wait."""
         self._is_skipped.set()

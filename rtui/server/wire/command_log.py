@@ -179,7 +179,6 @@ class LogEntry:
 
     @property
     def commands(self) -> int:
-        """The number of commands."""
         return sum(self.sent.values())
 
     @property
@@ -307,7 +306,6 @@ class LaneLog:
 
     @property
     def on_replies(self) -> Sequence[RepliesReport]:
-        """The callbacks for the replies to each write."""
         return self._log.on_replies
 
     def ready(self, bytes_in: int) -> None:

@@ -129,22 +129,18 @@ class Connection:
 
     @property
     def target(self) -> Target:
-        """The target; for a service with the address of the primary that its locator found last."""
         return self._opener.target
 
     @property
     def logins(self) -> Logins | None:
-        """Provides expiring passwords; else None."""
         return self._opener.logins
 
     @property
     def notes(self) -> tuple[SafeText, ...]:
-        """Notes for the user on how the server was found."""
         return self._opener.notes
 
     @property
     def is_online(self) -> bool:
-        """Whether `run` can send."""
         return isinstance(self.state, Online)
 
     @property
@@ -160,7 +156,6 @@ class Connection:
         return Online(max((lane.silent_s for lane in self._lanes()), default=0.0))
 
     def _lanes(self) -> tuple[Lane, ...]:
-        """The existing lanes."""
         return tuple(lane for lane in (self._main, self._bulk.lane) if lane is not None)
 
     async def open(self) -> None:
@@ -173,7 +168,6 @@ class Connection:
         self._run(self._begin())
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run the supervision of the interactive lane in the background."""
         self._supervisor = start_supervised(work, name="rtui connection", failed=lambda why: self._end(Closed(why)))
 
     async def _begin(self) -> None:
@@ -272,7 +266,6 @@ class Connection:
             self._main.fail(ConnectionLost(why))
 
     def retry_now(self) -> None:
-        """Skip the rest of the pause before the next attempt."""
         self._pauses.skip()
 
     async def close(self) -> None:

@@ -71,7 +71,6 @@ class SocketDriver:
             raise
 
     def close(self) -> None:
-        """Return the lane."""
         self._lane.take_back()
 
 

@@ -82,12 +82,10 @@ class ServerIdentity:
 
     @property
     def is_lfu(self) -> bool | None:
-        """Whether the server keeps frequencies rather than idle times."""
         return None if self.maxmemory_policy is None else "lfu" in self.maxmemory_policy
 
     @property
     def version_text(self) -> str | None:
-        """The version with dots."""
         return None if self.version is None else ".".join(map(str, self.version))
 
     @property

@@ -74,7 +74,6 @@ class Refusals:
                     self.denied[command.name] = reply
 
     def forget(self) -> None:
-        """Forget which commands the server has denied, so that they are sent again."""
         self.denied = dict(self.disabled)
 
 
@@ -191,7 +190,6 @@ class Lane(asyncio.BufferedProtocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether requests can be sent."""
         return self._transport is not None and not self.closed.done()
 
     @property
@@ -255,7 +253,6 @@ class Lane(asyncio.BufferedProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is pending, so that it can be lent."""
         return self.is_open and not (self._pending or self._unsent or self._lent or self._paused)
 
     @property
@@ -309,7 +306,6 @@ class Lane(asyncio.BufferedProtocol):
         self.log.worked(sent, replies, bytes_out, self.traffic.bytes_in)
 
     def close(self) -> None:
-        """Close at once; pending replies fail."""
         self.fail(ConnectionLost("It was closed by rtui."))
 
     def _send_unsent(self) -> None:
@@ -454,7 +450,6 @@ class Lane(asyncio.BufferedProtocol):
         return messages
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
         self._transport = cast(asyncio.Transport, transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:

@@ -272,7 +272,6 @@ class BulkLane:
         return self._due_at - asyncio.get_running_loop().time()
 
     def end_pause(self) -> None:
-        """Allow it to be opened now."""
         self._due_at = 0.0
 
     async def opened(self, main: Callable[[], Lane | None]) -> Lane | None:

@@ -88,7 +88,6 @@ class OwnReads:
         return sorted(self._reads)
 
     def get(self, key: bytes) -> OwnRead | None:
-        """Return rtui's reads of this key, or None."""
         return self._reads.get(hash(key))
 
     def idle(self, key: bytes, idle_s: int, asked_at_s: float) -> IdleTime:

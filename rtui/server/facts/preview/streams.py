@@ -115,7 +115,6 @@ def _kept_rows(reader: ValueReader, found: Sequence[Reply]) -> tuple[PreviewRow,
 
 
 def _lowest(page: Page) -> bytes:
-    """Return the lowest id of a page's span."""
     return page.span.last if page.span is not None and isinstance(page.span.last, bytes) else b"-"
 
 

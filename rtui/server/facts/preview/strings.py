@@ -184,7 +184,6 @@ _CLOSING: Final = frozenset((b"}", b"]"))
 
 
 def starts_like_json(head: bytes) -> bool:
-    """Whether the beginning of a value may be that of a JSON object or array."""
     return head.lstrip(b" \t\r\n")[:1] in _OPENING
 
 

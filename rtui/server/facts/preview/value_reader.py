@@ -70,12 +70,10 @@ class ValueReader:
 
     @property
     def key(self) -> bytes:
-        """The key's name."""
         return self.facts.key
 
     @property
     def start(self) -> int:
-        """The start of the page in a value with numeric positions: an offset, an index or a scan cursor."""
         return self.page.position if isinstance(self.page.position, int) else 0
 
     @property
@@ -233,7 +231,6 @@ def items(reply: Reply) -> list[Reply]:
 
 
 def byte_items(reply: Reply) -> list[bytes]:
-    """Return the byte strings of an array."""
     return [item for item in items(reply) if isinstance(item, bytes)]
 
 
@@ -249,12 +246,10 @@ def pairs(reply: Reply) -> Iterator[tuple[Reply, Reply]]:
 
 
 def mapping(reply: Reply) -> dict[bytes, Reply]:
-    """Return a map with names as a dict."""
     return {name: value for name, value in pairs(reply) if isinstance(name, bytes)}
 
 
 def cell(reply: Reply) -> PreviewCell:
-    """Return one value as a cell; an empty one for anything but bytes and numbers."""
     return reply if isinstance(reply, (bytes, int, float)) else None
 
 
