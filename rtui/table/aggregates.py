@@ -28,8 +28,8 @@ from rtui.table import slots
 from rtui.table.node_sums import counted_patterns, encodings_of, slots_of
 from rtui.table.partial import Partial, Thresholds
 from rtui.table.patterns import Patterns
+from rtui.table.registered import RegistryCounts
 from rtui.table.registered_rows import RegisteredRows
-from rtui.table.registry_counts import RegistryCounts
 from rtui.table.rows import KeptRows
 from rtui.table.schema import NEVER, SCHEMA, SLICE_ROWS, names_of
 from rtui.table.slots import Slots

@@ -36,8 +36,8 @@ from rtui.analysis.report.document import NodeKind
 from rtui.analysis.report.figures import Sketch
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.identifiers import ANY
-from rtui.table.distinct_names import MOST_HASHES, RANGE
 from rtui.table.key_count import Example, best_examples
+from rtui.table.node_index import MOST_HASHES, RANGE
 from rtui.table.pattern_nodes import (
     MOST_CHILDREN,
     MOST_NUMBERED,

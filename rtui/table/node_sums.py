@@ -27,8 +27,7 @@ from rtui.table.partial import Partial
 from rtui.table.patterns import Patterns
 from rtui.table.segments import name_hashes
 from rtui.table.slots import Slots
-from rtui.table.spreads import Spreads
-from rtui.table.sums import NONE, Dense, Tree, Whole, whole
+from rtui.table.sums import NONE, Dense, Spreads, Tree, Whole, whole
 
 REPORTED_TAGS: Final = 100
 """How many tags a report lists."""

@@ -20,14 +20,13 @@ import numpy as np
 import polars as pl
 
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, MOST_SHORT, MOST_TINY, TTL_EDGES_MS
-from rtui.table.examples import Examples
+from rtui.table.key_count import Examples
 from rtui.table.lives import Lives
 from rtui.table.patterns import Patterns
 from rtui.table.schema import NEVER
 from rtui.table.slots import Slots, checksums_and_slots, tags_of
-from rtui.table.spreads import Spreads
-from rtui.table.sums import Chunk, Dense, Flags, Whole, carried
-from rtui.table.tops import Tops
+from rtui.table.sums import Chunk, Dense, Flags, Spreads, Whole, carried
+from rtui.table.top_keys import Tops
 
 STRING: Final = "string"
 

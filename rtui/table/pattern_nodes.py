@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtui.keyspace.text.identifiers import ANY_NAMES, PLACEHOLDERS, Identifiers, NodeKind
-from rtui.table.distinct_names import DistinctNames
+from rtui.table.node_index import DistinctNames
 from rtui.table.segments import Hashes, mixed, name_hashes, text_hashes
 
 MOST_CHILDREN: Final = 128

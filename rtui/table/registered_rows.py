@@ -25,16 +25,13 @@ from rtui.registry.forms import IP, ULID
 from rtui.registry.matching import NO_PATTERN
 from rtui.registry.patterns import Literal, Part, Pattern
 from rtui.registry.registry import Registry
-from rtui.table.examples import LONGEST_EXAMPLE, Examples
-from rtui.table.key_count import KeyCount
+from rtui.table.key_count import LONGEST_EXAMPLE, Examples, KeyCount
 from rtui.table.name_shapes import LiteralText, NameShapes
 from rtui.table.partial import Columns
-from rtui.table.registered import CountedBreach, CountedEntries, Layout
-from rtui.table.registry_counts import RegistryCounts
+from rtui.table.registered import CountedBreach, CountedEntries, Layout, RegistryCounts
 from rtui.table.schema import keys_of
 from rtui.table.segments import Hashes
-from rtui.table.spreads import size_buckets
-from rtui.table.sums import Chunk, Flags, Whole, whole
+from rtui.table.sums import Chunk, Flags, Whole, size_buckets, whole
 
 MOST_SHAPES: Final = 65_536
 """Most remembered shapes; beyond, all are forgotten."""

@@ -51,7 +51,7 @@ from rtui.keyspace.types import type_of
 from rtui.table.folding import FoldedNode, Tally
 from rtui.table.node_sums import TablePatterns, bytes_of
 from rtui.table.partial import Partial
-from rtui.table.registry_counts import RegistryCounts
+from rtui.table.registered import RegistryCounts
 from rtui.table.sums import whole
 from rtui.table.top_keys import OverCounts
 

@@ -1,9 +1,11 @@
-"""Sums of numbers by group: a dense table of few columns, or a sparse one of arbitrary buckets.
+"""Sums of numbers by group: a dense table of few columns, or a sparse one of arbitrary buckets; the spread of sizes.
 
 Groups are numbers from 0 on; each row of a chunk has one. `Chunk` adds the rows of a chunk up by group; `Dense` and
 `Sparse` keep these sums, and take over the sums of others, whose groups have other numbers. All whole numbers are 64
 bits wide and sums of bytes are kept in two of them (`halves`), so that nothing wraps whatever a server reports; sums of
 squares are floating-point. The order of additions makes no difference but in the last digits of squares.
+
+`Spreads` holds how many sizes there are, their sum and extremes, exact, and counts in buckets for quantiles to 1 %.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rtui.analysis.report.figures import LOWS
 
 Whole: TypeAlias = NDArray[np.int64]
 Real: TypeAlias = NDArray[np.float64]
@@ -262,3 +266,62 @@ class Sparse:
         """Add the rows of another table, whose groups have the same numbers."""
         groups, buckets, columns = other.settle()
         self.add(groups, buckets, *columns)
+
+
+BUCKET_BITS: Final = 11
+"""There are fewer than 2^11 buckets."""
+
+_LOWS: Final = np.array(LOWS, np.int64)
+_SMALL: Final = 1 << 15
+_BUCKETS_OF_SMALL: Final = (np.searchsorted(_LOWS, np.arange(_SMALL), side="right") - 1).astype(np.int64)
+
+
+def size_buckets(sizes: Whole) -> Whole:
+    """Return the bucket of each size; of a negative one, which only a server at fault says, that of 0."""
+    if len(sizes) and sizes.max() < _SMALL and sizes.min() >= 0:
+        return _BUCKETS_OF_SMALL[sizes]
+    found = np.searchsorted(_LOWS, np.maximum(sizes, 0), side="right") - 1
+    return found.astype(np.int64, copy=False)
+
+
+class Spreads:
+    """The spread of sizes by group."""
+
+    def __init__(self) -> None:
+        self.sums = Dense(3)
+        """By group: how many sizes, and both halves of their sum."""
+        self.greatest = Dense(2, np.maximum, empty=NONE)
+        """By group: the largest size, and the smallest times -1."""
+        self.buckets = Sparse(BUCKET_BITS)
+        """Sizes by group and bucket."""
+
+    def add(self, chunk: Chunk, sizes: Whole, rows: Flags) -> None:
+        """Add the sizes of some rows of a chunk."""
+        counts = chunk.count(rows)
+        self.sums.add(chunk.used, np.column_stack((counts, chunk.halves(sizes, rows))))
+        carried(self.sums.rows[:, 1:])
+        extremes = chunk.greatest(sizes, rows), chunk.greatest(-sizes, rows)
+        self.greatest.add(chunk.used, np.column_stack(extremes))
+        self.buckets.add(*chunk.sparse(size_buckets(sizes), rows))
+
+    def taken(self, to: Whole) -> Spreads:
+        """Return the same under other numbers: group i becomes `to[i]`, several may become one."""
+        made = Spreads()
+        made.sums, made.greatest = self.sums.taken(to), self.greatest.taken(to)
+        carried(made.sums.rows[:, 1:])
+        made.buckets = self.buckets.taken(to)
+        return made
+
+    def add_up(self, tree: Tree) -> None:
+        """Add the sizes of each group, which is a node of a tree, to its parent's."""
+        self.sums.add_up(tree)
+        carried(self.sums.rows[:, 1:])
+        self.greatest.add_up(tree)
+        self.buckets.add_up(tree)
+
+    def merge(self, other: Spreads) -> None:
+        """Add the sizes of another table, whose groups have the same numbers."""
+        self.sums.merge(other.sums)
+        carried(self.sums.rows[:, 1:])
+        self.greatest.merge(other.greatest)
+        self.buckets.merge(other.buckets)

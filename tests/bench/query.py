@@ -34,8 +34,7 @@ from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
-from rtui.table.kept_rows import condition_of
-from rtui.table.questions import By, find
+from rtui.table.kept_rows import By, condition_of, find
 from rtui.table.rows import ROW_BYTES, KeptRows
 from rtui.table.schema import NEVER, SCHEMA, names_of
 from tests.bench import Row, time_row

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rtui.keyspace.text.identifiers import LONGEST, Identifiers
 from rtui.keyspace.text.segments import Separators
-from rtui.table.forms import Forms
+from rtui.table.patterns import Forms
 from rtui.table.schema import names_of
 from rtui.table.segments import SegmentSplitter
 from tests.examples import examples
@@ -103,6 +103,6 @@ def test_numbers_beside_a_tag_stay_in_the_pattern() -> None:
 
 
 def test_many_forms_are_forgotten_and_learnt_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtui.table.forms.MOST_REMEMBERED", 3)
+    monkeypatch.setattr("rtui.table.patterns.MOST_REMEMBERED", 3)
     check([b"page_%d" % number for number in range(30)])
     check([b"%s_%d" % (letter, 7) for letter in (b"a", b"b", b"c", b"d")])

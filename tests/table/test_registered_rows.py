@@ -21,8 +21,8 @@ from rtui.registry.rules import RuleLevels
 from rtui.table.aggregates import with_moment
 from rtui.table.key_count import KeyCount
 from rtui.table.naming_counts import NamingCounts
+from rtui.table.registered import RegistryCounts
 from rtui.table.registered_rows import RegisteredRows, shapes_of
-from rtui.table.registry_counts import RegistryCounts
 from rtui.table.schema import NEVER
 from rtui.table.schema import keys_of as keys_of_table
 from tests.examples import examples

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from rtui.keyspace.slices import finish
 from rtui.table import rows
+from rtui.table.kept_rows import By, Condition, find
 from rtui.table.private_folder import PrivateFolder, remove_left
-from rtui.table.questions import By, Condition, find
 from rtui.table.rows import KeptRows, memory_budget
 from rtui.table.schema import NEVER, SCHEMA, keys_of, names_of
 

@@ -18,7 +18,7 @@ from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.analysis.kept_reports import KeptReports, NotKeptError
 from rtui.server.analysis.run import ESTIMATE_KEYS, AnalysisRun, analysis_bill
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.deployment.stamp import Outdated, ServerStamp, stamp_now
+from rtui.server.deployment.stamp import Outdated, ServerStamp
 from rtui.server.files import reason_of
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import reports_hot_keys, start_session, too_old
@@ -289,11 +289,11 @@ class AnalysisSession:
     async def _run(self, before: asyncio.Task[None] | None, analysis_run: AnalysisRun) -> None:
         """Run an analysis once the previous one has ended, with other work suspended."""
         await end_task(before)
-        began = self._stamp = stamp_now(self._connection, self._clock())
+        began = self._stamp = self._connection.stamp(self._clock())
         with self._suspended():
             try:
                 await analysis_run.run(reports_meanwhile=self._standing is None)
-                ended = stamp_now(self._connection, self._clock())
+                ended = self._connection.stamp(self._clock())
                 is_whole = not self._is_estimate and self._progress().state is ScanState.DONE
                 # in another run of the server a scan begins again and is all of that run, a sample does not
                 self._stamp = ended if is_whole else replace(began, at_s=ended.at_s)

@@ -29,7 +29,7 @@ from rtui.server import guard
 from rtui.server.browsing.first_rows import FirstPage, Overviews
 from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.deployment.scanned import ScannedCluster
-from rtui.server.deployment.stamp import Outdated, ServerStamp, outdated_by_size, stamp_now
+from rtui.server.deployment.stamp import Outdated, ServerStamp, outdated_by_size
 from rtui.server.scan.cursor import dialect_of
 from rtui.server.scan.node import Primary, ScanNode, SplitSink, with_slots
 from rtui.server.scan.pace import Pace
@@ -327,7 +327,7 @@ class KeyspacePass:
         self._stamp()
 
     def _stamp(self) -> None:
-        self.stamp = stamp_now(self._connection, self._clock())
+        self.stamp = self._connection.stamp(self._clock())
 
     def _empty_store(self, note: ScanNote) -> None:
         """Empty the store: every key is delivered again."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from rtui.server.wire.connection import Connection
 from rtui.server.wire.identity import ServerIdentity
 
 LEAST_CHANGE: Final = 10
@@ -51,10 +50,6 @@ class ServerStamp:
         if uptime_s is not None and uptime_s > now_s - self.at_s + UPTIME_SLACK_S:
             return Outdated.REPLACED
         return Outdated.RESTARTED
-
-
-def stamp_now(connection: Connection, now_s: float) -> ServerStamp:
-    return ServerStamp(now_s, connection.server.run_id, connection.generation)
 
 
 def outdated_by_size(listed: int, then: int | None, now: int | None) -> Outdated | None:

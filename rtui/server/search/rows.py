@@ -31,8 +31,7 @@ from rtui.server.search.columns import KeyWeights, weight
 from rtui.server.search.run import TWICE
 from rtui.server.search.search import LISTED, TOP_LISTED, Search, Stage
 from rtui.server.wire.connection import State
-from rtui.table.kept_rows import PassRows, by_order, condition_of
-from rtui.table.questions import find
+from rtui.table.kept_rows import PassRows, by_order, condition_of, find
 from rtui.table.rows import Chunk, KeptRows
 from rtui.table.schema import NEVER, SLICE_ROWS, keys_in_slices, keys_of, names_of
 

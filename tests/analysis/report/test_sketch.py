@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.report.figures import ERROR, HIGHEST, Sketch
-from rtui.table.spreads import size_buckets
+from rtui.table.sums import size_buckets
 
 SIZES = st.integers(0, 300) | st.integers(0, 2**40) | st.integers(HIGHEST - 2, HIGHEST)
 """Small, middling and the largest sizes."""
