@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_args
 
 import click
 
+from rtui.server.guard.command import Secret
 from rtui.server.wire.errors import TargetError
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import (
     MAX_DB,
     MAX_PORT,

@@ -21,8 +21,8 @@ import rtui
 import rtui.cli
 from rtui.cli.output import ReaderGone, open_standard_streams
 from rtui.keyspace.text.matching import nearest_word
+from rtui.server.options import RegistryFileError
 from rtui.server.user.ending_signals import EndedBySignal, exit_status, heeded, raise_at_once
-from rtui.server.user.registries import RegistryFileError
 from rtui.server.wire.errors import ExitCode, InternalError, RtuiError
 
 DEBUG_VARIABLE: Final = "RTUI_DEBUG"

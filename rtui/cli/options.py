@@ -14,8 +14,7 @@ import click
 from rtui.analysis.columns import SAMPLED_COLUMNS, SMALL_KEYSPACE, Columns, ColumnsError, parse_columns
 from rtui.cli.connection import Decorator, Number, WholeNumber, grouped
 from rtui.keyspace.text.glob import PatternError, check_pattern
-from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay, PaceName
-from rtui.server.user.registries import RegistryChoice
+from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay, PaceName, RegistryChoice
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry

@@ -2,7 +2,7 @@
 
 A type is declared here by one entry of `TYPES`: the unit of its length, whether the server removes it when it is empty,
 the cost of MEMORY USAGE, the colour of its name and the `redis-cli` commands that read it. The commands that rtui
-itself sends are its second and last entry, in `rtui.server.facts.types`. All other modules rely on these two.
+itself sends are its second and last entry, in `rtui.server.facts.answers`. All other modules rely on these two.
 
 A key of an undeclared type is shown with its type, TTL, encoding and idle time, without length, memory and preview.
 """

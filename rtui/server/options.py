@@ -1,4 +1,4 @@
-"""The options of browsing, of an analysis and of a search, as values that the command line fills and the sessions read.
+"""The options of browsing, analysis and search, and of the registry: the command line fills them, the sessions read.
 
 In a module of their own, since the command line needs them before anything slow is imported.
 """
@@ -12,13 +12,61 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from rtui.analysis.columns import Columns
 from rtui.server.scan.pace import Pace
-from rtui.server.user.registries import RegistryChoice
+from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
     from rtui.analysis.query.query import Order
     from rtui.analysis.query.terms import Fact
-    from rtui.registry.registry import Registry
+    from rtui.registry.registry import Problem, Registry
+
+MOST_SHOWN: Final = 20
+"""The most mistakes shown of one file."""
+
+
+class RegistryFileError(RtuiError):
+    """A registry that can't be used; says on which lines and why."""
+
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        first, *others = [str(problem) for problem in problems[:MOST_SHOWN]]
+        if len(problems) > MOST_SHOWN:
+            others.append(f"and {len(problems) - MOST_SHOWN:,} more")
+        super().__init__("The registry can't be used", first)
+        self.others = tuple(others)
+        """The other mistakes, one per line."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryChoice:
+    """How to choose the registry for a server."""
+
+    named: str | None = None
+    """A file, or the name of a registry that ships with rtui."""
+    is_off: bool = False
+    """Whether no registry is used."""
+    folder: Path = field(default_factory=Path.cwd)
+    """The base of relative paths, and the start of the search for `rtui.toml`."""
+
+    def load(self, target: Target) -> Registry | None:
+        """Read the registry for a server; None if there is none. Raises RegistryFileError."""
+        if self.is_off:
+            return None
+        from rtui.registry.registry import find_registry, named_registry  # noqa: PLC0415 - most runs have none
+
+        name = self.named or target.registry
+        path = find_registry(self.folder) if name is None else named_registry(name, self.folder)
+        if path is None:
+            return None
+        from rtui.registry.load import load_registry  # noqa: PLC0415
+        from rtui.registry.registry import RegistryError  # noqa: PLC0415
+
+        try:
+            return load_registry(path)
+        except RegistryError as error:
+            raise RegistryFileError(error.problems) from None
+
 
 DEFAULT_DEMO_KEYS: Final = 50_000
 """Number of keys that `--demo` loads."""

@@ -19,9 +19,9 @@ from textual.widgets import Input, OptionList
 
 from rtui.analysis import humanize
 from rtui.keyspace.text.display import SafeText, display_text
+from rtui.server.guard.command import Secret
 from rtui.server.user.known_servers import Profiles, RecentServers
 from rtui.server.wire.errors import ConnectFailure, FailureKind, KeyPassphraseError, RtuiError, TargetError
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target, parse_target
 from rtui.tui.kit.bars import Bar
 from rtui.tui.kit.choice import AnswerScreen, ListScreen

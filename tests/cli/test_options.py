@@ -18,9 +18,9 @@ from click.testing import CliRunner
 from rtui.analysis.columns import ALL_COLUMNS
 from rtui.cli.connection import ConnectionOptions, connection_options
 from rtui.cli.main import run
+from rtui.server.guard.command import Secret
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.errors import TargetError
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import AddressMap, Login, Sentinels, Target, Tls, Way
 
 

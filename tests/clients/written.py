@@ -12,7 +12,7 @@ from rtui.keyspace.text.segments import Separators
 from rtui.registry.expectations import Found, breaches_of
 from rtui.registry.load import load_registry
 from rtui.registry.registry import SHIPPED
-from rtui.server.inspection.batches import InspectedBatch
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from tests.servers import Server
 from tests.table.drawn_rows import add_batch

@@ -14,7 +14,7 @@ from zlib import crc32
 
 from rtui.keyspace.text.glob import Matcher
 from rtui.server.recording.player import packed
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.errors import Reply, ServerError
 from tests.wire import Listener, batches
 
 Argv = Sequence[bytes]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.errors import Reply, ServerError
 from tests.fakes.base import Argv, FakeKey, FakeServer
 
 SHARDS = 3

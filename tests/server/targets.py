@@ -13,10 +13,9 @@ import pytest
 from rtui.server.chance import seeded
 from rtui.server.guard.command import Command
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import ConnectFailure
+from rtui.server.wire.errors import ConnectFailure, Reply, ServerError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.opening import open_lane
-from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Target, Timeouts, Tls, parse_target
 from tests.servers import Server
 

@@ -10,11 +10,10 @@ import pytest
 
 from rtui.registry.load import read_registry
 from rtui.server.analysis.run import AnalysisRun
-from rtui.server.guard.command import find_spec
+from rtui.server.guard.command import Secret, find_spec
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.command_log import CommandLog, Purpose
-from rtui.server.wire.secret import Secret
 from tests.monitor import Recorded, Recorder
 from tests.proxy import DelayProxy
 from tests.server import every_type

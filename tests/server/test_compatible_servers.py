@@ -29,7 +29,7 @@ from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from rtui.server.search.run import KeySearch
 from rtui.server.search.search import Stage
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.errors import Reply
 from rtui.server.wire.target import Target
 from rtui.tui.browse.fact_lines import fact_lines
 from tests.fakes.base import Argv, FakeKey, FakeServer

@@ -10,11 +10,11 @@ from rtui.analysis.facts import Unknown
 from rtui.server import guard
 from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
+from rtui.server.guard.command import Secret
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.capability import CommandRunner
-from rtui.server.wire.replies import ServerError
-from rtui.server.wire.secret import Secret
+from rtui.server.wire.errors import ServerError
 from tests.proxy import DelayProxy
 from tests.server import every_type
 from tests.server.targets import connected, eventually, target_of

@@ -31,6 +31,7 @@ from rtui.server.facts.preview.places import find_place
 from rtui.server.facts.preview.value_reader import ValueReader
 from rtui.server.guard.acl import NOT_OF_SERVERS
 from rtui.server.guard.closed_list import TABLE
+from rtui.server.guard.command import Secret
 from rtui.server.guard.evidence import Consent
 from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup
 from rtui.server.health.probe import HealthProbe
@@ -43,7 +44,6 @@ from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.capability import Capabilities, Querier
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
-from rtui.server.wire.secret import Secret
 from tests.faults import FAULTS, Fault, FaultProxy, Words
 from tests.made_sample import ONLY_WITH_OTHERS
 from tests.server import every_type
@@ -71,7 +71,7 @@ Work = Callable[[FaultProxy, Server], Awaitable[None]]
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses of a few milliseconds."""
-    monkeypatch.setattr("rtui.server.wire.backoff.FIRST_PAUSE_S", 0.0005)
+    monkeypatch.setattr("rtui.server.wire.opening.FIRST_PAUSE_S", 0.0005)
 
 
 def opening_s(proxy: FaultProxy) -> float:

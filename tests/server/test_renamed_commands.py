@@ -15,16 +15,14 @@ from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.deployment.topology import ClusterWatch
 from rtui.server.facts.key_facts import key_facts
-from rtui.server.guard.command import find_spec, unpack_requests
+from rtui.server.guard.command import Secret, find_spec, unpack_requests
 from rtui.server.guard.names import CommandNames, command_names
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.command_log import CommandLog
-from rtui.server.wire.errors import ConnectFailure, FailureKind
+from rtui.server.wire.errors import ConnectFailure, FailureKind, ServerError
 from rtui.server.wire.identity import NoTouch
-from rtui.server.wire.replies import ServerError
-from rtui.server.wire.secret import Secret
 from tests.clusters import cluster_of
 from tests.conftest import require
 from tests.monitor import Recorder

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from rtui.server.guard.command import Command
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.errors import Reply
 
 
 class Watched(Connection):

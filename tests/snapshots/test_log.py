@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rtui.server import guard
-from rtui.server.guard.command import Command, build_batch
+from rtui.server.guard.command import Command, Secret, build_batch
 from rtui.server.wire.command_log import CommandLog, LogEntry, Purpose
-from rtui.server.wire.replies import Reply, ServerError
-from rtui.server.wire.secret import Secret
+from rtui.server.wire.errors import Reply, ServerError
 from tests.snapshots.test_screens import Compare, app, doing
 from tests.tui.fixed_session import FixedSession
 

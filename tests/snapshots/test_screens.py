@@ -10,11 +10,11 @@ from textual.pilot import Pilot
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.status import BrowsingStatus, NodeStatus
-from rtui.server.deployment.stamp import Outdated
 from rtui.server.options import BrowseOptions
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectFailure, FailureKind
+from rtui.server.wire.identity import Outdated
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen

@@ -10,8 +10,7 @@ import polars as pl
 from hypothesis import strategies as st
 
 from rtui.analysis.report.document import KeyRecord
-from rtui.server.inspection.batches import InspectedBatch
-from rtui.server.inspection.tables import TableFindings
+from rtui.server.inspection.tables import InspectedBatch, TableFindings
 from rtui.server.inspection.tables import table_of as table_of_batches
 from rtui.table.schema import NEVER, SCHEMA, names_of
 

@@ -11,7 +11,7 @@ from rtui.analysis.report.document import Node, NodeKind, Stats
 from rtui.analysis.report.members import IDLE_EDGES_S, MOST_SHORT, MOST_TINY, TTL_EDGES_S
 from rtui.keyspace.text.identifiers import Identifiers, KeySegments
 from rtui.keyspace.text.segments import Separators
-from rtui.server.inspection.batches import InspectedBatch
+from rtui.server.inspection.tables import InspectedBatch
 
 PathName = tuple[tuple[bytes, bytes, NodeKind], ...]
 """What tells nodes apart, from the first level on."""

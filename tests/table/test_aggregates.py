@@ -15,7 +15,7 @@ from rtui.analysis.report.document import Scope
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
 from rtui.registry.registry import Registry
-from rtui.server.inspection.batches import InspectedBatch
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from tests.grammar import Grammar
 from tests.table.drawn_rows import add_batch

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rtui.analysis.report.document import Node, NodeKind, Scope, Summary
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
-from rtui.server.inspection.batches import InspectedBatch
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from tests.table.drawn_rows import add_batch
 

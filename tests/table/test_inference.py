@@ -22,7 +22,7 @@ from rtui.analysis.report.comparison import Fate, compare
 from rtui.analysis.report.document import Coverage, CoverageKind, Head, Node, NodeKind, Report, Scope, ServerReport
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
-from rtui.server.inspection.batches import InspectedBatch
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from tests.examples import examples
 from tests.grammar import WORDS, Grammar

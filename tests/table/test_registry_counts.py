@@ -19,7 +19,7 @@ from rtui.registry.expectations import NO_TTL, Found, breaches_of
 from rtui.registry.load import read_registry
 from rtui.registry.naming import rule_ids
 from rtui.registry.registry import Registry
-from rtui.server.inspection.batches import InspectedBatch
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.table import naming_counts
 from rtui.table.aggregates import Aggregates
 from tests.table.drawn_rows import add_batch

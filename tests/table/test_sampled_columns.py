@@ -18,7 +18,7 @@ from rtui.analysis.report.members import IDLE_EDGES_S
 from rtui.analysis.report.thresholds import preset, preset_names
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
-from rtui.server.inspection.batches import InspectedBatch
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from rtui.table.top_keys import UNKNOWN_LENGTH, TopKeys
 from tests.table.drawn_rows import add_batch

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rtui.keyspace.slots import TagRule, find_tag, hashed_bytes, key_slot
 from rtui.keyspace.text.segments import Separators
-from rtui.server.inspection.batches import InspectedBatch
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import TableSlots
 from rtui.table.partial import Partial
 from rtui.table.patterns import Patterns

@@ -16,7 +16,7 @@ from rtui.analysis.report.document import Node, NodeKind, Scope, Summary
 from rtui.analysis.report.figures import SampledKeyspace
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
-from rtui.server.inspection.batches import InspectedBatch
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from rtui.table.pattern_nodes import MOST_CHILDREN
 from tests.examples import examples

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.report.document import KeyRecord
-from rtui.server.inspection.batches import InspectedBatch
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.top_keys import LIST_NAME_BYTES, Ranking, TopKeys, fitting
 from tests.table.drawn_rows import record_of
 

@@ -12,7 +12,7 @@ from rtui.analysis.report.document import Coverage, CoverageKind, Head, Report, 
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
 from rtui.server.browsing.status import BrowsingStatus
-from rtui.server.inspection.batches import InspectedBatch
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from tests.table.drawn_rows import add_batch
 from tests.tui.analyse.fixed_analysis import READY, FixedAnalysis

@@ -37,7 +37,7 @@ from rtui.server.health.session import Health
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
-from rtui.server.search.columns import KeyWeights
+from rtui.server.search.run import KeyWeights
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError

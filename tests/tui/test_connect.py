@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from rtui.keyspace.text.display import SafeText
+from rtui.server.guard.command import Secret
 from rtui.server.options import BrowseOptions
 from rtui.server.user.known_servers import Profiles, RecentServers
 from rtui.server.wire.errors import ConnectFailure, FailureKind, KeyPassphraseError, RtuiError
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Sentinels, Target, Tls
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen

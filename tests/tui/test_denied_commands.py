@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from rtui.server.wire.secret import Secret
+from rtui.server.guard.command import Secret
 from tests.server.every_type import fill, lists_names
 from tests.server.targets import target_of
 from tests.servers import Server

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from rtui.keyspace.text.display import display_text
 from rtui.server import guard
-from rtui.server.guard.command import build_batch
+from rtui.server.guard.command import Secret, build_batch
 from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose
-from rtui.server.wire.secret import Secret
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.styled_text import line_width

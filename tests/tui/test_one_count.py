@@ -12,11 +12,10 @@ from rtui.analysis.estimates import Estimate
 from rtui.analysis.formats import FORMS, write_text
 from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.status import BrowsingStatus
-from rtui.server.deployment.stamp import Outdated
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState
-from rtui.server.wire.identity import parse_identity
+from rtui.server.wire.identity import Outdated, parse_identity
 from rtui.tui.analyse import screen_lines
 from rtui.tui.kit.status_lines import status_line, title_line
 from rtui.tui.kit.styled_text import Line

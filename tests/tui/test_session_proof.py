@@ -11,9 +11,8 @@ import pytest
 
 from rtui.server.facts.preview.page import PreviewKind
 from rtui.server.guard.closed_list import TABLE
-from rtui.server.guard.command import find_spec
+from rtui.server.guard.command import Secret, find_spec
 from rtui.server.wire.identity import NoTouch
-from rtui.server.wire.secret import Secret
 from tests.server import every_type
 from tests.servers import Server
 from tests.tui.tour import BYSTANDERS, PLANTED_IDLE_S, WORD, Tour, minimal_user, plant, plant_idle, tour

@@ -19,12 +19,11 @@ from rtui.cli.acl import command as acl_command
 from rtui.demo.keyspaces import awkward
 from rtui.keyspace.rows.rows import RowKind
 from rtui.server.facts.preview.page import Preview
-from rtui.server.guard.command import find_spec
+from rtui.server.guard.command import Secret, find_spec
 from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.identity import NoTouch
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target
 from rtui.tui.help import HelpScreen
 from rtui.tui.kit.choice import ChoiceScreen, SwitchScreen

@@ -24,8 +24,7 @@ from rtui.registry.patterns import Literal, Pattern
 from rtui.registry.references import Reference, Source
 from rtui.registry.registry import Registry
 from rtui.server.chance import new_random
-from rtui.server.deployment.nodes import Deployment
-from rtui.server.deployment.scanned import ScannedCluster
+from rtui.server.deployment.nodes import Deployment, ScannedCluster
 from rtui.server.facts.key_facts import key_preview
 from rtui.server.facts.keys import KeyQuestions
 from rtui.server.facts.preview.page import FIRST, Page

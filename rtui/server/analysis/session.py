@@ -18,7 +18,6 @@ from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.analysis.kept_reports import KeptReports, NotKeptError
 from rtui.server.analysis.run import ESTIMATE_KEYS, AnalysisRun, analysis_bill
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.deployment.stamp import Outdated, ServerStamp
 from rtui.server.files import reason_of
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import reports_hot_keys, start_session, too_old
@@ -29,6 +28,7 @@ from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Connection, Online, State
 from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.identity import Outdated, ServerStamp
 from rtui.server.wire.supervised_tasks import end_task, start_supervised
 
 if TYPE_CHECKING:  # it is imported with Polars

@@ -36,6 +36,7 @@ from rtui.server.analysis.key_pass import AnalysisPass, Part, in_slices
 from rtui.server.analysis.table_import import import_counting
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.files import reason_of
+from rtui.server.guard.command import Secret
 from rtui.server.inspection.inspected_nodes import InspectedNodes, NodeFacts, NodeInspection
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.node import slots_without_keys
@@ -46,7 +47,6 @@ from rtui.server.scan.scan import Scan
 from rtui.server.user.ending_signals import ENDING
 from rtui.server.wire.command_log import CommandLog, LogEntry, Purpose, for_purpose
 from rtui.server.wire.errors import RtuiError
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.supervised_tasks import as_rtui_error, end_task, failure_of, start_supervised
 
 if TYPE_CHECKING:  # it is imported with Polars

@@ -31,11 +31,11 @@ from rtui.server.scan.page import BeginAgainError, ScanFilter, SizeSnapshot, rea
 from rtui.server.scan.progress import Cost
 from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, can_sample, contradiction, sample, sample_slots
-from rtui.server.wire.backoff import backoff_s
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, ServerBusyError
 from rtui.server.wire.lane import Lane
+from rtui.server.wire.opening import backoff_s
 from rtui.server.wire.supervised_tasks import for_each
 
 FIRST_COUNT: Final = 20

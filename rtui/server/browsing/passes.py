@@ -27,9 +27,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import namespace_pattern
 from rtui.server import guard
 from rtui.server.browsing.first_rows import FirstPage, Overviews
-from rtui.server.deployment.nodes import Deployment, ServerNode
-from rtui.server.deployment.scanned import ScannedCluster
-from rtui.server.deployment.stamp import Outdated, ServerStamp, outdated_by_size
+from rtui.server.deployment.nodes import Deployment, ScannedCluster, ServerNode
 from rtui.server.scan.cursor import dialect_of
 from rtui.server.scan.node import Primary, ScanNode, SplitSink, with_slots
 from rtui.server.scan.pace import Pace
@@ -41,6 +39,7 @@ from rtui.server.scan.scan import Scan
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError
+from rtui.server.wire.identity import Outdated, ServerStamp, outdated_by_size
 from rtui.server.wire.supervised_tasks import end_task, failure_of, for_each, start_supervised
 
 FILL_POLL_S: Final = 0.2

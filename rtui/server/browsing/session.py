@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rtui.analysis.query.terms import Fact
     from rtui.analysis.report.document import Report
     from rtui.server.analysis.session import Analysed, AnalysisSession
-    from rtui.server.search.columns import KeyWeights
+    from rtui.server.search.run import KeyWeights
     from rtui.server.search.search import Search
     from rtui.server.user.log_file import CommandLogFile
     from rtui.table.kept_rows import PassRows
@@ -218,8 +218,8 @@ class BrowsingSession:
         why_not = None if rows is None else rows.why_not(query, order)
         if rows is not None and why_not is None:
             from rtui.analysis.query.plan import PlaceError  # noqa: PLC0415 - when it is wanted
-            from rtui.server.search.preparation import shards_of  # noqa: PLC0415
             from rtui.server.search.rows import RowsSearch  # noqa: PLC0415 - imports Polars, as the analysis did
+            from rtui.server.search.search import shards_of  # noqa: PLC0415
 
             separators, link = self.passes.store.separators, self.deployment.home
             with contextlib.suppress(PlaceError):  # a search of the server says what is wrong
@@ -359,13 +359,13 @@ class BrowsingSession:
 
     def knows_column(self, sort: Sort) -> bool:
         """Whether the rows of the analysis have the fact to sort keys by."""
-        from rtui.server.search.columns import FACTS  # noqa: PLC0415 - when it is wanted, with all that finds keys
+        from rtui.server.search.run import FACTS  # noqa: PLC0415 - when it is wanted, with all that finds keys
 
         return self.rows_with(FACTS[sort]) is not None
 
     def key_column(self, node: Namespace, sort: Sort, *, asks_server: bool = False) -> KeyWeights:
         """Return the reader of the fact by which the keys directly in a namespace are to be sorted."""
-        from rtui.server.search.columns import FACTS, KeyColumn  # noqa: PLC0415 - when it is wanted, with all that finds keys
+        from rtui.server.search.run import FACTS, KeyColumn  # noqa: PLC0415 - when it is wanted, with all that finds keys
 
         kept = None if asks_server else self.rows_with(FACTS[sort])
         if kept is not None:

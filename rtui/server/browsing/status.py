@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Final
 from rtui.analysis.estimates import Estimate
 from rtui.keyspace.text.display import SafeText
 from rtui.server.deployment.nodes import NODES_A_ROUND, Deployment
-from rtui.server.deployment.stamp import Outdated
 from rtui.server.health.session import Trouble
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, NodeProgress, Progress, ScanState
 from rtui.server.wire.connection import State
-from rtui.server.wire.identity import NoTouch, ServerIdentity
+from rtui.server.wire.identity import NoTouch, Outdated, ServerIdentity
 from rtui.server.wire.target import Mark
 
 if TYPE_CHECKING:

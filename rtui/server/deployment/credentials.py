@@ -30,8 +30,8 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 
 from rtui.keyspace.text.display import display_text
+from rtui.server.guard.command import MASK, Secret
 from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
-from rtui.server.wire.secret import MASK, Secret
 from rtui.server.wire.target import Login, Target
 
 COMMAND_S: Final = 30.0

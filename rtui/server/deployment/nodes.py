@@ -2,8 +2,8 @@
 
 `Deployment.home` is the connection to the server that the user named. If that is a node of a cluster, and the user does
 not want that node only, the cluster's topology is read on it: CLUSTER NODES and CLUSTER SLOTS. From then on a question
-about a key goes to the primary of its slot (`for_key`), and a scan to one node of each shard (`scanned`). After a MOVED
-reply `look` reads the topology again, from any node that answers; connections to nodes that are gone are closed then.
+about a key goes to the primary of its slot (`for_key`), a scan to one node of each shard (`ScannedCluster`). After a
+MOVED reply `look` reads the topology again, from any node that answers; connections to nodes that are gone are closed.
 Connections to nodes (`connections`) use the options of the first one: TLS, SSH hosts, proxy, address map, and expiring
 passwords.
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -37,18 +37,18 @@ from rtui.server.deployment.topology import (
     topology_change,
 )
 from rtui.server.files import allow_open_files
+from rtui.server.scan.cursor import dialect_of
+from rtui.server.scan.node import QuerySource, ScanNode
 from rtui.server.wire.command_log import CommandLog, Purpose, for_purpose
 from rtui.server.wire.connection import Connection, Lost, State
-from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, ServerError
 from rtui.server.wire.failures import refusal
 from rtui.server.wire.opening import Locator, Logins
-from rtui.server.wire.replies import ServerError
 from rtui.server.wire.supervised_tasks import failure_of, for_each
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
     from rtui.analysis.health.sample import SentinelView
-
 
 FILES_PER_NODE: Final = 2
 """The open files of the connections to a node: one for questions about single keys, one for scans. A replica in its
@@ -416,3 +416,56 @@ class Deployment:
             await failure_of(self._watch.close(), name="rtui topology")
         await self._nodes.close()
         await self.home.close()
+
+
+class ScannedCluster:
+    """A cluster that is scanned; implements `scan.node.Cluster`."""
+
+    def __init__(
+        self,
+        deployment: Deployment,
+        queries_of: Callable[[ServerNode], QuerySource] | None = None,
+        *,
+        only_primaries: bool = False,
+    ) -> None:
+        """`queries_of` returns the queries about the keys of a node; `only_primaries` applies to nodes that join."""
+        self._deployment, self._queries_of, self._only_primaries = deployment, queries_of, only_primaries
+
+    def scan_node(self, node: ServerNode, size: int | None = None) -> ScanNode:
+        """Return a server to be scanned from its beginning; an unreachable one is assumed to be like home."""
+        is_known = node.connection.server.version is not None
+        server = node.connection.server if is_known else self._deployment.home.server
+        queries = None if self._queries_of is None else self._queries_of(node)
+        return ScanNode(
+            *(node.connection, dialect_of(server), node.id),
+            slots=node.slots,
+            size=size,
+            queries=queries,
+            primary=node.primary,
+        )
+
+    def scan_nodes(self, nodes: Sequence[ServerNode], sizes: Mapping[str, int | None]) -> list[ScanNode]:
+        """Return the initial servers of a scan; `sizes` are their numbers of keys by id."""
+        return [self.scan_node(one, sizes.get(one.id)) for one in nodes]
+
+    async def owners(self) -> Mapping[int, str]:
+        """Return the ids of the nodes that serve each slot now; raises ConnectFailure."""
+        await self._deployment.look()
+        topology = self._deployment.topology
+        return {} if topology is None else topology.owners
+
+    @property
+    def members(self) -> frozenset[str]:
+        """The ids of all nodes in the last known topology."""
+        topology = self._deployment.topology
+        return frozenset() if topology is None else frozenset(node.id for node in topology.nodes)
+
+    @property
+    def given_up(self) -> frozenset[str]:
+        """The ids of the primaries that are down with all of their replicas."""
+        topology = self._deployment.topology
+        return frozenset() if topology is None else topology.given_up
+
+    async def node(self, node_id: str) -> ScanNode:
+        """Return a node that has joined, to be scanned from its beginning; raises ConnectionLost if it is gone."""
+        return self.scan_node(await self._deployment.scanned_node(node_id, only_primaries=self._only_primaries))

@@ -41,10 +41,9 @@ from rtui.server.scan.node import slots_without_keys
 from rtui.server.wire.capability import CommandRunner
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError, ServerBusyError
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, Reply, RtuiError, ServerBusyError
 from rtui.server.wire.failures import demoted_failure
 from rtui.server.wire.identity import ServerIdentity, parse_info, parse_number
-from rtui.server.wire.replies import Reply
 from rtui.server.wire.supervised_tasks import BackgroundTasks, end_task, for_each, start_supervised
 from rtui.server.wire.target import Address, Target, address_text
 

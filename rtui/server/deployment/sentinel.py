@@ -30,12 +30,11 @@ from rtui.analysis.health.sample import SentinelView
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.guard.command import build_command
 from rtui.server.wire.command_log import CommandLog, Purpose, sent_for
-from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, TargetError
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, Reply, ServerError, TargetError
 from rtui.server.wire.failures import MOST_SERVICES, demoted_failure
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.opening import Logins, open_control_lane
-from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import MAX_PORT, Sentinels, Target, address_text
 
 

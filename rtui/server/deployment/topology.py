@@ -30,11 +30,10 @@ from rtui.server import guard
 from rtui.server.chance import new_random
 from rtui.server.scan.slot_ledger import moving_slots, own_line, served_slots
 from rtui.server.wire.command_log import CommandLog, Purpose, sent_for
-from rtui.server.wire.errors import ConnectFailure, FailureKind, RtuiError
+from rtui.server.wire.errors import ConnectFailure, FailureKind, Reply, RtuiError, ServerError
 from rtui.server.wire.failures import refusal
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.opening import Logins, open_control_lane
-from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import DEFAULT_HOST, MAX_PORT, Address, Target, address_text
 
 SlotRanges = tuple[tuple[int, int], ...]

@@ -19,16 +19,14 @@ from typing import Any, Final
 from rtui.analysis.facts import NOT_ASKED, IdleBasis, Reason, RowFacts, Unknown
 from rtui.keyspace import types
 from rtui.server import guard
-from rtui.server.facts.answers import KeyAnswers
+from rtui.server.facts.answers import KeyAnswers, queries_of
 from rtui.server.facts.preview.value_reader import PAGE_ITEMS, STRING_WINDOW_BYTES
-from rtui.server.facts.types import queries_of
 from rtui.server.guard.command import Command
 from rtui.server.guard.evidence import COMPACT_BYTES, CollectionEvidence, MemoryUsagePolicy, TypeEvidence, counts_sizes
 from rtui.server.wire.capability import Feature, Querier, unknown_from
 from rtui.server.wire.command_log import Purpose, sent_for
-from rtui.server.wire.errors import ConnectionLost
+from rtui.server.wire.errors import ConnectionLost, Reply, ServerError
 from rtui.server.wire.own_reads import COUNTER_NOTE, IDLE_NOTE, UNKNOWN_USE, OwnReads
-from rtui.server.wire.replies import Reply, ServerError
 
 TYPE_HOLDS_S: Final = 600.0
 """The age in seconds from which a type is read again before anything else: the name may be another key's by now."""

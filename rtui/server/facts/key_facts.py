@@ -27,7 +27,7 @@ from rtui.analysis.facts import (
 )
 from rtui.keyspace.types import type_of
 from rtui.server import guard
-from rtui.server.facts.answers import KeyAnswers
+from rtui.server.facts.answers import KeyAnswers, queries_of
 from rtui.server.facts.first_answers import (
     FIRST_PAGES,
     KnownKey,
@@ -38,7 +38,6 @@ from rtui.server.facts.first_answers import (
 )
 from rtui.server.facts.preview.page import FIRST, Page, Preview, PreviewKind
 from rtui.server.facts.preview.value_reader import STRING_WINDOW_BYTES, Refused, ValueReader
-from rtui.server.facts.types import queries_of
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES, Command, KeyCommand, build_batch, split_keys
 from rtui.server.guard.evidence import MemoryUsagePolicy, TypeEvidence
 from rtui.server.guard.spec import MAX_KEY_BYTES

@@ -33,9 +33,8 @@ from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import Capabilities, CommandRunner, Querier, Verdict, unknown_from
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import ConnectFailure, ConnectionLost
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, Reply, ServerError
 from rtui.server.wire.identity import ServerIdentity
-from rtui.server.wire.replies import Reply, ServerError
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from rtui import __version__
 from rtui.keyspace.types import VECTOR_SET
 from rtui.server.guard.closed_list import CLIENT_NAME, MAX_RANDOM, MAX_SAMPLES
-from rtui.server.guard.command import Command, GuardError, KeyCommand, SecretBytes, build_command
+from rtui.server.guard.command import Command, GuardError, KeyCommand, Secret, SecretBytes, build_command
 from rtui.server.guard.evidence import (
     ClientsEvidence,
     CollectionEvidence,
@@ -32,13 +32,6 @@ _UNSENDABLE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that do not stand for a byte."""
 
 
-class Password(Protocol):
-    """A password that is shown as dots, such as `rtui.server.wire.secret.Secret`."""
-
-    def reveal(self) -> str:
-        """Return the password itself."""
-
-
 def _text(value: str) -> bytes:
     """Encode a text whose non-UTF-8 bytes are surrogate escapes, like `os.fsencode`; raises GuardError for others."""
     if _UNSENDABLE.search(value):
@@ -46,7 +39,7 @@ def _text(value: str) -> bytes:
     return value.encode("utf-8", "surrogateescape")
 
 
-def _secret(password: Password) -> SecretBytes:
+def _secret(password: Secret) -> SecretBytes:
     """Encode a password without a variable for it: an error of Python's codecs, or a traceback, would show it."""
     if _UNSENDABLE.search(password.reveal()):
         raise GuardError("a password with lone surrogates can't be sent")
@@ -66,14 +59,14 @@ sentinel_masters: Final = partial(build_command, b"SENTINEL", b"MASTERS")
 hotkeys_get: Final = partial(build_command, b"HOTKEYS", b"GET")
 
 
-def hello(protocol: Literal[2, 3], user: str | None = None, password: Password | None = None) -> Command:
+def hello(protocol: Literal[2, 3], user: str | None = None, password: Secret | None = None) -> Command:
     """Choose the protocol and, with a password, log in as `user` (the default user when None)."""
     if password is None:
         return build_command(b"HELLO", b"%d" % protocol)
     return build_command(b"HELLO", b"%d" % protocol, b"AUTH", _text(user or "default"), _secret(password))
 
 
-def auth(user: str | None, password: Password) -> Command:
+def auth(user: str | None, password: Secret) -> Command:
     """Log in; without a user in the form that servers before 6.0 know."""
     if user is None:
         return build_command(b"AUTH", _secret(password))

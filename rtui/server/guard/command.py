@@ -22,6 +22,50 @@ from rtui.server.guard.evidence import AbsentKey, Consent, Evidence
 from rtui.server.guard.names import CommandNames
 from rtui.server.guard.spec import Spec
 
+MASK: Final = "•••"
+"""Shown in place of a password."""
+
+
+@final
+class Secret:
+    """A password. Only `reveal()` returns it: repr, str and format show a mask, and it can't be pickled."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """Return the password; bytes that are not UTF-8 are surrogate escapes, as in `os.fsencode`."""
+        return self._value
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __eq__(self, other: object) -> bool:
+        return self._value == other._value if isinstance(other, Secret) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._value))
+
+    def __repr__(self) -> str:
+        return MASK
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(MASK, spec)
+
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Secret:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a secret can't be pickled")
+
+
 MAX_BULK_KEY_BYTES: Final = 64 * 1024
 """The longest key in a batch: reading and hashing a longer name costs the server more than its reply is worth."""
 

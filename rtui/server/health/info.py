@@ -17,8 +17,8 @@ from rtui.analysis.health.sample import CommandStats, Database, Replica, Sample,
 from rtui.analysis.report.document import KeySizes
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.guard.closed_list import SETTINGS
+from rtui.server.wire.errors import Reply
 from rtui.server.wire.identity import parse_info
-from rtui.server.wire.replies import Reply
 
 MAX_NAME: Final = 64
 """The most characters of the name of a command or an error."""

@@ -30,7 +30,7 @@ from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.guard.closed_list import CLIENT_NAME, EVENT_NAME, MAX_SLOW
 from rtui.server.guard.evidence import MAX_CLIENTS
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.errors import Reply
 
 MAX_LINE_BYTES: Final = 4096
 """A longer line is cut: a real one has some 300 bytes."""

@@ -34,8 +34,8 @@ from rtui.server.health.lists import MAX_PEERS, LatencyReader, LogReader, parse_
 from rtui.server.wire.capability import refuses_command, unknown_from
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import Reply, ServerError
 from rtui.server.wire.identity import ServerIdentity
-from rtui.server.wire.replies import Reply, ServerError
 
 AskSentinels = Callable[[], Awaitable[tuple[SentinelView, ...]]]
 

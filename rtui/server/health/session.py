@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rtui.analysis.report.tables.table import Table
     from rtui.registry.registry import Registry
     from rtui.server.health.watch import HealthWatch
-    from rtui.server.wire.replies import Reply
+    from rtui.server.wire.errors import Reply
 
 REFRESH_EVERY_S: Final = 3.0
 """The shortest time between two INFO commands to a server."""

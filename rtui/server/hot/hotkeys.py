@@ -21,9 +21,8 @@ from rtui.server.facts.preview.value_reader import items, mapping, pairs
 from rtui.server.guard.evidence import Consent, Metric
 from rtui.server.wire.capability import CommandRunner, Querier, Verdict, capability_from
 from rtui.server.wire.command_log import Purpose, for_purpose
-from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.errors import Reply, RtuiError, ServerError
 from rtui.server.wire.identity import ServerIdentity, parse_info, parse_number
-from rtui.server.wire.replies import Reply, ServerError
 from rtui.table.top_keys import fitting
 
 MAX_LISTED_KEYS: Final = 1000

@@ -25,8 +25,8 @@ from rtui.server.hot.hotkeys import MAX_LISTED_KEYS, server_source
 from rtui.server.wire.capability import Capabilities, Feature, Querier
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import Reply, ServerError
 from rtui.server.wire.own_reads import OwnReads
-from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.supervised_tasks import for_each
 
 NO_RATE: Final = "lfu-decay-time is 0: access counters never fall, so that they tell no rate and no present."

@@ -13,17 +13,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rtui.keyspace.types import type_of
 from rtui.server import guard
-from rtui.server.facts.answers import expected
-from rtui.server.facts.types import QUERIES, queries_of
+from rtui.server.facts.answers import QUERIES, expected, queries_of
 from rtui.server.guard.command import KeyCommand, KeyTemplate, key_template
 from rtui.server.guard.evidence import Evidence, MemoryUsagePolicy
-from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.last_stages import memory_note
-from rtui.server.inspection.tables import EngineRows
+from rtui.server.inspection.tables import EngineRows, InspectedBatch
 from rtui.server.scan.page import is_elsewhere, is_temporary
 from rtui.server.wire.capability import is_key_refusal, means_gone, refuses_fact
-from rtui.server.wire.errors import ServerBusyError
-from rtui.server.wire.replies import ServerError
+from rtui.server.wire.errors import ServerBusyError, ServerError
 
 if TYPE_CHECKING:
     from rtui.server.engine._scan import EngineRow, Kind, ScanEngine

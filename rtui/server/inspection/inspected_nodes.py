@@ -22,8 +22,7 @@ from rtui.analysis.facts import LfuSettings
 from rtui.analysis.report.document import BigReport, KeySizes
 from rtui.keyspace.slots import each_slot, joined_ranges, key_slot
 from rtui.keyspace.text.display import SafeText, display_text
-from rtui.server.deployment.nodes import Deployment, ServerNode
-from rtui.server.deployment.scanned import ScannedCluster
+from rtui.server.deployment.nodes import Deployment, ScannedCluster, ServerNode
 from rtui.server.deployment.topology import SlotRanges
 from rtui.server.facts.keys import lfu_settings
 from rtui.server.inspection.largest import complete_largest, largest_keys

@@ -2,7 +2,7 @@
 
 A batch that has the replies of the second stage takes one of these ways:
 
-    a length is to be asked     it waits for the THIRD stage where `late_lengths` chooses it
+    a length is to be asked     it waits for the THIRD stage where `LateLengths` chooses it
     its memory is not bounded   it waits for a TIMED query, alone in its write, so that its time can be measured
     neither                     it goes into a table
 
@@ -19,13 +19,12 @@ from typing import Final
 from rtui.keyspace.types import type_of
 from rtui.server import guard
 from rtui.server.guard.evidence import MemoryCost, MemoryUsagePolicy
-from rtui.server.inspection.batches import InspectedBatch
-from rtui.server.inspection.late_lengths import LateLengths
+from rtui.server.inspection.largest import LateLengths
 from rtui.server.inspection.plan import LEFT_OUT, InspectionPlan
 from rtui.server.inspection.queries import Query, Stage, WaitingKeys, query_about, rows_at
-from rtui.server.inspection.tables import Tables
+from rtui.server.inspection.tables import InspectedBatch, Tables
 from rtui.server.scan.server_time import CostWatch
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.errors import Reply
 
 TOO_COSTLY_NOTE: Final = "skipped, because MEMORY USAGE of others of this type took the server too long"
 

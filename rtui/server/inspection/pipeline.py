@@ -24,7 +24,7 @@ values; figures based on them are estimates with a known error. From then on sam
 batches of their own.
 
 Two things branch off. Keys that are not sampled wait in `last_stages` for the THIRD stage where their memory says
-that they may be among the longest (`late_lengths`). A batch whose MEMORY USAGE nothing bounds waits there for a TIMED
+that they may be among the longest (`LateLengths`). A batch whose MEMORY USAGE nothing bounds waits there for a TIMED
 query, which is alone in its write so that its time can be measured.
 
 When the inspection ends, `largest.complete_largest` reads the missing facts of the largest keys.
@@ -47,7 +47,6 @@ from rtui.server import guard
 from rtui.server.chance import new_random
 from rtui.server.facts.answers import expected
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES
-from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.last_stages import LastStages
 from rtui.server.inspection.plan import COMMAND_NAMES, KEY_US, InspectionPlan
 from rtui.server.inspection.queries import (
@@ -61,14 +60,13 @@ from rtui.server.inspection.queries import (
     rows_at,
     with_answers,
 )
-from rtui.server.inspection.tables import TableFindings, Tables
+from rtui.server.inspection.tables import InspectedBatch, TableFindings, Tables
 from rtui.server.scan.node import EngineQueries, KeyQueries
 from rtui.server.wire.capability import refuses_fact
-from rtui.server.wire.errors import ServerBusyError
+from rtui.server.wire.errors import Reply, ServerBusyError
 from rtui.server.wire.identity import parse_info, parse_number
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads
-from rtui.server.wire.replies import Reply
 
 if TYPE_CHECKING:
     from rtui.server.engine._scan import ScanEngine

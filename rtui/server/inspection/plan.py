@@ -9,7 +9,7 @@ from rtui.analysis.report.document import ColumnReport, ColumnState
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.types import type_of
 from rtui.server import guard
-from rtui.server.facts.types import length_commands, queries_of
+from rtui.server.facts.answers import length_commands, queries_of
 from rtui.server.guard.command import KeyCommand
 from rtui.server.guard.evidence import MemoryCost, MemoryUsagePolicy, TypeEvidence
 from rtui.server.guard.names import CommandNames

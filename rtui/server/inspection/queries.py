@@ -26,16 +26,14 @@ from enum import Enum
 from typing import Any, Final, TypeAlias
 
 from rtui.server import guard
-from rtui.server.facts.answers import Expected
+from rtui.server.facts.answers import Expected, length_commands
 from rtui.server.facts.answers import expected as expected_of
-from rtui.server.facts.types import length_commands
 from rtui.server.guard.command import Command, KeyCommand, build_batch, split_keys
 from rtui.server.guard.evidence import Evidence
-from rtui.server.inspection.batches import InspectedBatch
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.server.scan.page import is_elsewhere, is_temporary
 from rtui.server.wire.capability import Feature, is_key_refusal, means_gone
-from rtui.server.wire.errors import ServerBusyError
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.errors import Reply, ServerBusyError, ServerError
 
 FACT_COLUMNS: Final = ("ttl_ms", "memory_bytes", "idle_s", "frequency", "lengths", "encodings")
 """The columns of `InspectedBatch`, by their names."""

@@ -39,8 +39,8 @@ from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities, CommandRunner, Querier
 from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import Reply
 from rtui.server.wire.identity import ServerIdentity, parse_identity, parse_info, possible_number
-from rtui.server.wire.replies import Reply
 
 if TYPE_CHECKING:
     from rtui.server.inspection.pipeline import InspectionPipeline

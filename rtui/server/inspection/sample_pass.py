@@ -22,12 +22,11 @@ from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import CALL_US, Sample, SlotSample, contradiction, sample, sample_slots
-from rtui.server.wire.backoff import backoff_s
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
+from rtui.server.wire.errors import Reply, ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.opening import backoff_s
 from rtui.server.wire.supervised_tasks import failure_of, for_each
 
 if TYPE_CHECKING:

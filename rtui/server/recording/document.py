@@ -26,8 +26,7 @@ from msgspec import Meta
 from rtui.analysis.formats.samples import EVENT_SCHEMA, EventHeader
 from rtui.keyspace.text.display import display_text
 from rtui.server.files import reason_of
-from rtui.server.wire.errors import ExitCode, RtuiError
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.errors import ExitCode, Reply, RtuiError, ServerError
 
 MAX_FILE_BYTES: Final = 64 << 20
 """Uncompressed size at which a recording ends; longer files are read up to here."""

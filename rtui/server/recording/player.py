@@ -36,7 +36,7 @@ import hiredis
 
 from rtui.server.recording.document import Exchange, Recording, reply_of
 from rtui.server.scan.cursor import POSITION_END, Dialect
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.errors import Reply, ServerError
 from rtui.server.wire.target import ProtocolVersion
 
 LOOK_S = 0.02

@@ -27,8 +27,7 @@ from rtui.server.guard.command import Command, SecretBytes, unpack_requests
 from rtui.server.options import BrowseOptions
 from rtui.server.recording.document import MAX_FILE_BYTES, End, EndReason, Exchange, Header, Input, as_json
 from rtui.server.wire.command_log import CommandLog
-from rtui.server.wire.errors import ExitCode, RtuiError
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.errors import ExitCode, Reply, RtuiError, ServerError
 
 MOST_WAITING_BYTES: Final = 64 << 20
 """The most bytes that may wait in memory to be written."""

@@ -23,8 +23,7 @@ from rtui.server.scan.node import ScanNode
 from rtui.server.scan.page import BeginAgainError, scan_page
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.errors import Reply, ScanRefusedError, ServerBusyError
 
 PLACES: Final = 6
 """Random places of one write."""

@@ -24,8 +24,7 @@ from rtui.server.scan.progress import ScanNote
 from rtui.server.scan.ranges import CursorSpan, Range, Ranges
 from rtui.server.scan.run_control import NODES_AT_ONCE
 from rtui.server.scan.slot_ledger import NONE, SlotView, read_slot_view
-from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.errors import Reply, ScanRefusedError, ServerBusyError, ServerError
 
 ALL: Final = frozenset(range(SLOTS))
 

@@ -19,9 +19,8 @@ from rtui.server.scan.pace import MAX_COUNT, MAX_WIDTH
 from rtui.server.scan.ranges import CursorSpan, Ranges, Slots
 from rtui.server.scan.slot_ledger import read_slot_view
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import ConnectionLost
+from rtui.server.wire.errors import ConnectionLost, Reply
 from rtui.server.wire.lane import Lane
-from rtui.server.wire.replies import Reply
 
 if TYPE_CHECKING:
     from rtui.server.engine._scan import ScanEngine

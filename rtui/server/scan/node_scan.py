@@ -19,10 +19,10 @@ from rtui.server.scan.pipeline import ScanPipeline
 from rtui.server.scan.progress import NodeProgress, ScanNote, ScanState, Speedometer
 from rtui.server.scan.ranges import CursorOrderError
 from rtui.server.scan.run_control import RunControl
-from rtui.server.wire.backoff import backoff_s
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ServerBusyError
 from rtui.server.wire.lane import Lane
+from rtui.server.wire.opening import backoff_s
 
 MAX_BEGINNINGS: Final = 3
 """Restarts of a scan, after the server has lost its place in it, before the node is given up."""

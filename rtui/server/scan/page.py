@@ -19,9 +19,8 @@ from rtui.server.guard.command import Command
 from rtui.server.scan.cursor import POSITION_END
 from rtui.server.scan.progress import ScanNote
 from rtui.server.wire.capability import CommandRunner
-from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
+from rtui.server.wire.errors import ALONE, NOT_SENT, Reply, ScanRefusedError, ServerBusyError, ServerError
 from rtui.server.wire.identity import ServerIdentity, parse_info, parse_number
-from rtui.server.wire.replies import ALONE, NOT_SENT, Reply, ServerError
 
 _TEMPORARY: Final = frozenset({"LOADING", "BUSY", "MASTERDOWN", "TRYAGAIN", "NOAUTH", "CLUSTERDOWN"})
 """Codes of errors that are temporary."""

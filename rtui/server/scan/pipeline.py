@@ -28,9 +28,8 @@ from rtui.server.scan.progress import Cost, ScanNote
 from rtui.server.scan.ranges import Range
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.server_time import ScanProbe, ServerClock
-from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
+from rtui.server.wire.errors import Reply, ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
-from rtui.server.wire.replies import Reply
 
 QUERIES_PER_COUNT: Final = 2
 """A write queries up to this multiple of the keys of its SCAN: pages overshoot COUNT."""

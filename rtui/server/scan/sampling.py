@@ -38,10 +38,9 @@ from rtui.server.guard.command import Command
 from rtui.server.scan.cursor import POSITION_END, Dialect
 from rtui.server.scan.page import UNKNOWN_FACTOR, is_temporary, key_count, scan_page
 from rtui.server.scan.run_control import YIELD_S, RunControl
-from rtui.server.wire.backoff import backoff_s
-from rtui.server.wire.errors import ConnectionLost, RtuiError, ScanRefusedError, ServerBusyError
+from rtui.server.wire.errors import ConnectionLost, Reply, RtuiError, ScanRefusedError, ServerBusyError, ServerError
 from rtui.server.wire.lane import Lane
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.opening import backoff_s
 
 CALL_KEYS: Final = 10
 """COUNT of one call: neighbours in a hash table have nothing in common, so ten at a time are as good as one."""

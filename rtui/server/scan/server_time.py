@@ -16,7 +16,7 @@ from rtui.server.guard.evidence import most_watched
 from rtui.server.scan.pace import Pacer
 from rtui.server.scan.page import key_count
 from rtui.server.scan.progress import ScanNote
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.errors import Reply, ServerError
 
 
 class ServerClock:

@@ -49,7 +49,7 @@ from typing import Final
 from rtui.keyspace.slots import SLOTS, each_slot
 from rtui.server.scan.ranges import Slots
 from rtui.server.scan.run_control import NODES_AT_ONCE
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.errors import Reply
 
 _SLOTS: Final = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _MOVING: Final = re.compile(rb"\[([0-9]{1,5})-([<>])-([^\]]*)\]")

@@ -23,16 +23,15 @@ from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.quantities import Bounds
 from rtui.keyspace.types import type_of
 from rtui.server import guard
-from rtui.server.facts.answers import expected
-from rtui.server.facts.types import queries_of
+from rtui.server.facts.answers import expected, queries_of
 from rtui.server.guard.command import Command, KeyCommand, build_batch
 from rtui.server.guard.evidence import MemoryUsagePolicy
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.page import is_elsewhere
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import is_key_refusal, means_gone, refuses_fact
+from rtui.server.wire.errors import Reply, ServerError
 from rtui.server.wire.own_reads import OwnReads
-from rtui.server.wire.replies import Reply, ServerError
 
 MOST_TOUCHED: Final = 100
 """Most lengths that are read if that counts as a use of the key: as many as an analysis reads of the largest keys."""

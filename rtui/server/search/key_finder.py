@@ -40,10 +40,9 @@ from rtui.server.scan.pace import PRIOR_KEY_US
 from rtui.server.scan.page import is_temporary
 from rtui.server.search.candidates import COUNTS_AS_USE, Candidate, KeyRights, Question, WaitingCandidates, command_of
 from rtui.server.wire.capability import means_gone
-from rtui.server.wire.errors import ServerBusyError
+from rtui.server.wire.errors import Reply, ServerBusyError, ServerError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads
-from rtui.server.wire.replies import Reply, ServerError
 
 LONG_NAME: Final = f"names of more than {MAX_BULK_KEY_BYTES >> 10} KiB are not sent in bulk"
 

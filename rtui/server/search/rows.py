@@ -27,8 +27,7 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.scan.progress import Progress, ScanState
-from rtui.server.search.columns import KeyWeights, weight
-from rtui.server.search.run import TWICE
+from rtui.server.search.run import TWICE, KeyWeights, weight
 from rtui.server.search.search import LISTED, TOP_LISTED, Search, Stage
 from rtui.server.wire.connection import State
 from rtui.table.kept_rows import PassRows, by_order, condition_of, find

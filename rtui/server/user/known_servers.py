@@ -23,9 +23,9 @@ from msgspec import Meta, Struct
 from rtui.keyspace.text.display import display_text
 from rtui.registry.registry import named_registry
 from rtui.server.files import atomic_file, config_folder, state_folder
+from rtui.server.guard.command import Secret
 from rtui.server.guard.names import CommandNames, CommandNamesError, command_names
 from rtui.server.wire.errors import TargetError
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import (
     MAX_DB,
     MAX_PORT,

@@ -18,10 +18,10 @@ from rtui.server.guard.command import Command
 from rtui.server.guard.evidence import PROBE_KEY, AbsentKey
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ALONE, NOT_SENT, Reply, ServerError
 from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads
-from rtui.server.wire.replies import ALONE, NOT_SENT, Reply, ServerError
 
 
 class Feature(StrEnum):

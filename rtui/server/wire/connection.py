@@ -17,17 +17,14 @@ from typing import Any, Final, TypeAlias
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
-from rtui.server.guard.command import Command
-from rtui.server.wire.backoff import HEALTHY_S, Backoff, Pause, longest_pause_s
+from rtui.server.guard.command import Command, Secret
 from rtui.server.wire.command_log import CommandLog, Purpose, SentCounts, for_purpose, sent_for
-from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, Reply, RtuiError, ServerError
 from rtui.server.wire.handshake import identify
-from rtui.server.wire.identity import NoTouch, ServerIdentity
+from rtui.server.wire.identity import NoTouch, ServerIdentity, ServerStamp
 from rtui.server.wire.lane import Lane
-from rtui.server.wire.opening import BulkLane, LaneOpener, Locator, Logins
+from rtui.server.wire.opening import HEALTHY_S, Backoff, BulkLane, LaneOpener, Locator, Logins, Pause, longest_pause_s
 from rtui.server.wire.own_reads import OwnReads
-from rtui.server.wire.replies import Reply, ServerError
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.supervised_tasks import start_supervised
 from rtui.server.wire.target import Target
 
@@ -254,6 +251,10 @@ class Connection:
             self.server = lane.server
             self._changed()
         return self.server
+
+    def stamp(self, now_s: float) -> ServerStamp:
+        """Return a stamp for data read now, in seconds since the epoch."""
+        return ServerStamp(now_s, self.server.run_id, self.generation)
 
     def forget_denied(self) -> None:
         """Allow commands that the server has denied to be sent once more."""

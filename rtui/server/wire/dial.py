@@ -18,9 +18,9 @@ from typing import Final, cast
 
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.files import reason_of
+from rtui.server.guard.command import Secret
 from rtui.server.wire.errors import ConnectFailure, FailureKind, KeyPassphraseError, RtuiError, TargetError
 from rtui.server.wire.failures import limit_failure, name_failure, os_failure, timeout_failure
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import SSH_S, Address, Target, Tls
 
 MOST_MESSAGE_BYTES: Final = 4096

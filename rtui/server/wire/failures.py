@@ -7,8 +7,7 @@ import ssl
 from typing import Final
 from urllib.parse import quote_from_bytes
 
-from rtui.server.wire.errors import ConnectFailure, FailureKind
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.errors import ConnectFailure, FailureKind, Reply, ServerError
 from rtui.server.wire.target import Target, address_text
 
 MOST_SERVICES: Final = 5

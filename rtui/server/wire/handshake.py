@@ -14,8 +14,8 @@ from typing import Final
 
 from rtui.server import guard
 from rtui.server.guard.closed_list import MAX_NAMES
-from rtui.server.guard.command import Command
-from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
+from rtui.server.guard.command import Command, Secret
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, Reply, ServerError
 from rtui.server.wire.failures import (
     auth_refusal,
     database_failure,
@@ -27,8 +27,6 @@ from rtui.server.wire.failures import (
 )
 from rtui.server.wire.identity import NoTouch, ServerIdentity, parse_identity, parse_info, possible_number
 from rtui.server.wire.lane import Lane
-from rtui.server.wire.replies import Reply, ServerError
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import ProtocolVersion, Target
 
 _SECTIONS: Final = ("memory", "stats", "clients", "replication", "persistence", "cluster", "keyspace")

@@ -1,11 +1,13 @@
-"""The identity of a server from INFO, HELLO and CLUSTER INFO; every field may be unknown."""
+"""The identity of a server from INFO, HELLO and CLUSTER INFO; every field may be unknown. Stamps tell whether data read
+earlier still holds: the server may have restarted, or another one answers now.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Final, Literal
 
 from rtui.keyspace.text.display import SafeText, display_text
@@ -189,3 +191,63 @@ def possible_number(fields: Mapping[str, str], name: str) -> int | None:
     """Read a field that is a whole number from 0 on; None for other texts and impossible values."""
     number = parse_number(fields, name)
     return number if number is not None and 0 <= number <= _MOST.get(name, 10**10) else None
+
+
+LEAST_CHANGE: Final = 10
+"""A database that has gained or lost fewer keys than this counts as the same."""
+
+UPTIME_SLACK_S: Final = 2.0
+"""Servers count their uptime in whole seconds, from a start time that is rounded as well."""
+
+
+class Outdated(Enum):
+    """The reasons why data does not hold any more, each as a sentence without a full stop."""
+
+    RESTARTED = "The server was restarted"
+    REPLACED = "Another server answers now"
+    UNSURE = "The server may have been restarted"
+    EMPTIED = "The database was emptied"
+    SHRANK = "More than half of the keys are gone"
+    GREW = "The keys have more than doubled"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStamp:
+    """The time and the run of the server when data was read."""
+
+    at_s: float
+    """Seconds since the epoch."""
+    run_id: str | None
+    """None if it is unknown."""
+    generation: int
+    """The generation of the connection."""
+
+    def outdated(self, server: ServerIdentity, generation: int, now_s: float) -> Outdated | None:
+        """Return why the stamped data may be outdated: the server has restarted, or another one answers now.
+
+        It has restarted if its uptime is less than the time since; if that is unknown, it may have.
+        """
+        run_id, uptime_s = server.run_id, server.uptime_s
+        if generation == self.generation or (run_id is not None and run_id == self.run_id):
+            return None
+        if run_id is None or self.run_id is None:
+            return Outdated.UNSURE
+        if uptime_s is not None and uptime_s > now_s - self.at_s + UPTIME_SLACK_S:
+            return Outdated.REPLACED
+        return Outdated.RESTARTED
+
+
+def outdated_by_size(listed: int, then: int | None, now: int | None) -> Outdated | None:
+    """Return why `listed` keys can't be complete any more, by the sizes of the database at the count and now.
+
+    Both sizes are the server's own and include expired keys that are not deleted yet: only their change counts.
+    """
+    if then is None or now is None:
+        return None
+    if not now:
+        return Outdated.EMPTIED if listed else None
+    if abs(now - then) < LEAST_CHANGE and listed:
+        return None
+    if now * 2 < then:
+        return Outdated.SHRANK
+    return Outdated.GREW if now > then * 2 else None

@@ -30,9 +30,8 @@ from rtui.server.guard.compatible import CompatibleServer
 from rtui.server.guard.names import CommandNames
 from rtui.server.wire.command_log import LaneLog, Purpose, current_purpose
 from rtui.server.wire.dial import Dialled
-from rtui.server.wire.errors import ConnectionLost, FailureKind, fail_quietly
+from rtui.server.wire.errors import NOT_SENT, ConnectionLost, FailureKind, Reply, ServerError, as_resp2, fail_quietly
 from rtui.server.wire.identity import NoTouch, ServerIdentity
-from rtui.server.wire.replies import NOT_SENT, Reply, ServerError, as_resp2
 from rtui.server.wire.target import ProtocolVersion, Target
 
 _DISABLED: Final = "the profile says that this command is disabled on the server"

@@ -37,7 +37,7 @@ from rtui.tui.kit.command_screen import Work, drive
 from rtui.tui.kit.styled_text import literal
 
 if TYPE_CHECKING:
-    from rtui.server.search.columns import KeyWeights
+    from rtui.server.search.run import KeyWeights
 
 GROWTH: Final = 1.25
 """Growth of the keys since the last try that makes another one worth while."""
@@ -322,7 +322,7 @@ class RowWork:
 
     def _ask_before(self, rows: VisibleRows, nodes: Sequence[Namespace], keys: int) -> None:
         """Tell the cost of sorting these keys, and begin if the user agrees."""
-        from rtui.server.search.columns import cost_sentence  # noqa: PLC0415 - when it is wanted, with all that finds keys
+        from rtui.server.search.run import cost_sentence  # noqa: PLC0415 - when it is wanted, with all that finds keys
 
         sort = rows.sort_order
 

@@ -14,11 +14,10 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.humanize import counted
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.status import BrowsingStatus
-from rtui.server.deployment.stamp import Outdated
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.connection import Closed, Lost, Online, State
-from rtui.server.wire.identity import NoTouch
+from rtui.server.wire.identity import NoTouch, Outdated
 from rtui.server.wire.target import Mark
 from rtui.tui.kit.layout import BETWEEN, LEAST_REASON, Piece, ago, bar, display, display_text, fitted
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, literal

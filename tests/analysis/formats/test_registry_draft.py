@@ -22,7 +22,7 @@ from rtui.keyspace.text.segments import Separators
 from rtui.registry.expectations import NO_TTL, Found, breaches_of
 from rtui.registry.load import read_registry
 from rtui.registry.registry import Registry
-from rtui.server.inspection.batches import InspectedBatch
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from tests.grammar import Grammar
 from tests.registry.test_sample_keyspaces import found_in

@@ -25,7 +25,7 @@ from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.keyspace.text.display import HOSTILE
 from rtui.keyspace.text.quantities import Bounds
 from rtui.keyspace.text.segments import Separators
-from rtui.server.inspection.batches import InspectedBatch
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from tests.grammar import Grammar
 from tests.made_report import made_report

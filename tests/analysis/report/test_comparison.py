@@ -28,7 +28,7 @@ from rtui.analysis.report.document import (
 from rtui.analysis.report.readings import Direction, FigureChange, Reading, reading
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
-from rtui.server.inspection.batches import InspectedBatch
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from tests.made_report import (
     clustered_report,

@@ -15,7 +15,7 @@ from rtui.analysis.report.namespaces import NOTHING_KNOWN, Fit, Known, Namespace
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
-from rtui.server.inspection.batches import InspectedBatch
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from tests.table.drawn_rows import add_batch
 

@@ -16,13 +16,13 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import PatternError
 from rtui.server.analysis.key_pass import SLOT_BY_SLOT
 from rtui.server.analysis.run import AnalysisRun
+from rtui.server.guard.command import Secret
 from rtui.server.hot.report import hot_report
 from rtui.server.inspection.report_head import SAMPLED_NOTE
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server import every_type

@@ -31,6 +31,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.registry.load import read_registry
 from rtui.server.analysis.key_pass import Part
 from rtui.server.analysis.workers import PROGRAM, ServerTurns, Work, Worker, divided, packed
+from rtui.server.guard.command import Secret
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.parted_scan import PartedScan
@@ -38,7 +39,6 @@ from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.errors import RtuiError
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target
 from tests.clusters import TestCluster, cluster_of
 from tests.conftest import require

@@ -12,6 +12,7 @@ import pytest
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
 from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
+from rtui.server.guard.command import Secret
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
@@ -21,7 +22,6 @@ from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Feature, Verdict
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.identity import NoTouch
-from rtui.server.wire.secret import Secret
 from tests.proxy import DelayProxy
 from tests.server.scanned import Seen, numbered, plant
 from tests.server.targets import connected, eventually, target_of, until

@@ -19,14 +19,13 @@ from rtui.keyspace.text.segments import Segment
 from rtui.registry.load import read_registry
 from rtui.server.browsing.first_rows import SLOT_SAMPLE_KEYS
 from rtui.server.facts.preview.page import PreviewKind
+from rtui.server.guard.command import Secret
 from rtui.server.options import FindOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
-from rtui.server.search.preparation import UnansweredTermError
 from rtui.server.search.run import KeySearch
-from rtui.server.search.search import Stage
+from rtui.server.search.search import Stage, UnansweredTermError
 from rtui.server.wire.errors import RtuiError
-from rtui.server.wire.secret import Secret
 from tests.clusters import TestCluster, cluster_of
 from tests.conftest import require
 from tests.keyspace.naive import find

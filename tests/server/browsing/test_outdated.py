@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from rtui.server.browsing.session import BrowsingSession
-from rtui.server.deployment.stamp import Outdated, ServerStamp, outdated_by_size
 from rtui.server.options import BrowseOptions
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Online
-from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.identity import Outdated, ServerIdentity, ServerStamp, outdated_by_size
 from tests.server.targets import eventually, target_of
 from tests.servers import Server
 

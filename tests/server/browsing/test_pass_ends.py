@@ -66,7 +66,7 @@ async def test_an_estimate_that_may_not_scan_fails_and_shows_no_figure(valkey: S
 async def test_a_busy_server_is_waited_for(
     words: tuple[bytes, ...], estimate_keys: int | None, valkey: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtui.server.wire.backoff.FIRST_PAUSE_S", 0.001)
+    monkeypatch.setattr("rtui.server.wire.opening.FIRST_PAUSE_S", 0.001)
     plant(valkey, numbered(MANY))
     async with FaultProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
         proxy.strike(words, BUSY)
@@ -87,8 +87,8 @@ async def test_a_busy_server_is_waited_for(
 async def test_a_pause_for_a_busy_server_can_be_ended(
     estimate_keys: int | None, valkey: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtui.server.wire.backoff.FIRST_PAUSE_S", 1e6)
-    monkeypatch.setattr("rtui.server.wire.backoff.LONGEST_PAUSE_S", 1e6)
+    monkeypatch.setattr("rtui.server.wire.opening.FIRST_PAUSE_S", 1e6)
+    monkeypatch.setattr("rtui.server.wire.opening.LONGEST_PAUSE_S", 1e6)
     monkeypatch.setattr(node_scan, "backoff_s", lambda attempt, rng: 1e6)
     monkeypatch.setattr("rtui.server.scan.sampling.backoff_s", lambda attempt, rng: 1e6)
     plant(valkey, numbered(MANY))
@@ -302,7 +302,7 @@ async def test_answers_that_make_no_sense_are_counted_in_a_note(valkey: Server) 
 
 
 async def test_a_lane_that_is_cut_at_every_answer_is_given_up(valkey: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtui.server.wire.backoff.FIRST_PAUSE_S", 0.0001)
+    monkeypatch.setattr("rtui.server.wire.opening.FIRST_PAUSE_S", 0.0001)
     plant(valkey, numbered(MANY))
     async with FaultProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
         proxy.strike((b"OBJECT", b"ENCODING"), Fault("no protocol", b"?" + bulk(b"x")))

@@ -7,10 +7,9 @@ import asyncio
 import pytest
 
 from rtui.server.deployment.topology import ClusterWatch
-from rtui.server.guard.command import find_spec, unpack_requests
+from rtui.server.guard.command import Secret, find_spec, unpack_requests
 from rtui.server.wire.command_log import CommandLog, Purpose
 from rtui.server.wire.errors import ConnectFailure, FailureKind
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target, Tls
 from tests.certificates import certificates
 from tests.clusters import TestCluster, cluster_of

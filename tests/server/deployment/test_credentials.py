@@ -28,10 +28,10 @@ from rtui.server.analysis.run import AnalysisRun
 from rtui.server.deployment import credentials
 from rtui.server.deployment.connections import connection_to
 from rtui.server.deployment.credentials import Credentials, Password, provider_of, read_login
+from rtui.server.guard.command import Secret
 from rtui.server.options import AnalysisOptions
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectFailure, ExitCode, FailureKind, TargetError
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Login, Target
 from tests.faults import Fault, FaultProxy, Words
 from tests.server.targets import connected, eventually

@@ -13,10 +13,9 @@ import pytest
 from rtui.keyspace.slots import key_slot
 from rtui.server import guard
 from rtui.server.deployment.nodes import Deployment
+from rtui.server.guard.command import Secret
 from rtui.server.wire.connection import Connection, Lost
-from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
-from rtui.server.wire.replies import ServerError
-from rtui.server.wire.secret import Secret
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, ServerError
 from rtui.server.wire.target import Login, Target
 from tests.clusters import TestCluster, cluster_of
 from tests.conftest import require

@@ -14,8 +14,7 @@ from rtui.analysis.report.document import CoverageKind
 from rtui.cli.main import run
 from rtui.keyspace.slots import key_slot
 from rtui.server.analysis.run import AnalysisRun
-from rtui.server.deployment.nodes import Deployment, ServerNode
-from rtui.server.deployment.scanned import ScannedCluster
+from rtui.server.deployment.nodes import Deployment, ScannedCluster, ServerNode
 from rtui.server.facts.first_answers import REPLICA_NOTE
 from rtui.server.inspection.report_head import PROMOTED_NOTE
 from rtui.server.options import AnalysisOptions

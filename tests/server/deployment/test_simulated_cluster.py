@@ -14,8 +14,7 @@ import pytest
 from rtui.analysis.report.document import CoverageKind
 from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.server.analysis.run import AnalysisRun
-from rtui.server.deployment.nodes import Deployment
-from rtui.server.deployment.scanned import ScannedCluster
+from rtui.server.deployment.nodes import Deployment, ScannedCluster
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.cursor import dialect_of
 from rtui.server.scan.node import ScanNode

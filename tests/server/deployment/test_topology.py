@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rtui.keyspace.slots import SLOTS
 from rtui.server.deployment.topology import Node, Topology, read_topology, slot_ranges, topology_change
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.errors import Reply, ServerError
 from rtui.server.wire.target import Target
 
 A, B, C, D = (letter * 40 for letter in "abcd")

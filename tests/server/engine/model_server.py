@@ -31,15 +31,14 @@ from rtui.server.guard.command import find_spec, scan_template
 from rtui.server.inspection.engine_inspection import InspectingEngine
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
+from rtui.server.scan.compiled_scan import Event
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.page import scan_page
 from rtui.server.scan.ranges import Ranges
 from rtui.server.wire.capability import Capabilities
-from rtui.server.wire.engine_drivers import Event
-from rtui.server.wire.errors import ServerBusyError
+from rtui.server.wire.errors import Reply, ServerBusyError, ServerError, as_resp2
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.own_reads import OwnReads
-from rtui.server.wire.replies import Reply, ServerError, as_resp2
 from rtui.table.aggregates import Aggregates
 from tests.wire import Requests
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from rtui.server.scan.compiled_scan import Event
 from rtui.server.scan.cursor import POSITION_END, Dialect, equal_ranges
 from rtui.server.scan.ranges import CursorSpan, Ranges
-from rtui.server.wire.engine_drivers import Event
 from tests.server.engine.model_server import Answers, CompiledRun, ModelServer, Setting
 from tests.server.scan.table import Table
 from tests.wire import Requests

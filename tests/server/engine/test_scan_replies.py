@@ -14,9 +14,9 @@ from rtui.server import guard
 from rtui.server.engine._scan import ScanEngine
 from rtui.server.guard.command import key_template, scan_template
 from rtui.server.guard.evidence import TypeEvidence
+from rtui.server.scan.compiled_scan import Event
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.ranges import Ranges
-from rtui.server.wire.engine_drivers import Event
 from rtui.server.wire.errors import ServerBusyError
 from tests.server.engine.fuzz import fuzz
 from tests.server.engine.model_server import Answers, CompiledRun, ModelServer, Setting, ask, findings_of, page

@@ -17,14 +17,14 @@ from rtui.analysis.facts import (
     RowFacts,
     Unknown,
 )
+from rtui.server.facts.answers import length_commands
 from rtui.server.facts.first_answers import REPLICA_NOTE
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.facts.preview.page import Page
-from rtui.server.facts.types import length_commands
+from rtui.server.guard.command import Secret
 from rtui.server.wire.capability import Capabilities, Feature, Verdict
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.own_reads import IDLE_NOTE
-from rtui.server.wire.secret import Secret
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
 from tests.server.every_type import LENGTHS, NO_TOUCH, UNSTEADY_MEMORY, fill, has_no_touch

@@ -11,10 +11,10 @@ from rtui.analysis.facts import KeyFacts, RowFacts
 from rtui.server.facts.first_answers import MAX_AHEAD_BYTES, SIZE_HOLDS_S, TYPE_HOLDS_S, KnownKey
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.facts.preview.page import Preview
+from rtui.server.guard.command import Secret
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.own_reads import IDLE_NOTE
-from rtui.server.wire.secret import Secret
 from tests.proxy import DelayProxy
 from tests.server.every_type import fill
 from tests.server.facts.test_key_facts import age

@@ -4,9 +4,9 @@ import pytest
 
 from rtui.analysis.facts import LfuSettings
 from rtui.server.facts.keys import lfu_settings, parse_setting
+from rtui.server.guard.command import Secret
 from rtui.server.wire.capability import Capabilities, Verdict
-from rtui.server.wire.replies import Reply, ServerError
-from rtui.server.wire.secret import Secret
+from rtui.server.wire.errors import Reply, ServerError
 from tests.server.raw_commands import raw
 from tests.server.targets import connected, target_of
 from tests.servers import Server

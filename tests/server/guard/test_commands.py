@@ -21,6 +21,7 @@ from rtui.server.guard.command import (
     Command,
     GuardError,
     KeyCommand,
+    Secret,
     SecretBytes,
     build_batch,
     build_command,
@@ -42,7 +43,6 @@ from rtui.server.guard.evidence import (
     VectorEvidence,
 )
 from rtui.server.guard.spec import MAX_KEY_BYTES, Spec
-from rtui.server.wire.secret import Secret
 from tests.server.guard.harmless import is_costly, is_harmless, is_known_to_be_cheap
 from tests.server.guard.samples import samples
 

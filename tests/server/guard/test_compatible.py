@@ -8,8 +8,8 @@ from rtui.server import guard
 from rtui.server.guard.command import Command, build_batch, scan_template
 from rtui.server.guard.compatible import COMPATIBLE, CompatibleServer, compatible_server
 from rtui.server.wire.capability import Verdict, capability_from, refuses_command
+from rtui.server.wire.errors import ServerError
 from rtui.server.wire.identity import parse_identity
-from rtui.server.wire.replies import ServerError
 from tests.fakes.base import FakeServer
 from tests.fakes.servers import ALL, Garnet
 from tests.server.targets import connected, target_of

@@ -27,7 +27,7 @@ from rtui.server.health.lists import (
     redacted,
     too_many,
 )
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.errors import Reply
 from tests.server.health.record import FOLDER
 from tests.servers import VERSIONS
 

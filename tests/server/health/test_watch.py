@@ -15,11 +15,11 @@ from rtui.analysis.formats.samples import read_samples
 from rtui.analysis.health.sample import LEAST_SAMPLES, ClientFigures, Sample, SampleHistory, Source
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.deployment.nodes import Deployment
+from rtui.server.guard.command import Secret
 from rtui.server.health.session import HealthSession, Trouble
 from rtui.server.health.watch import HealthWatch
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import Purpose
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target, parse_target
 from tests.clusters import TestCluster
 from tests.conftest import require

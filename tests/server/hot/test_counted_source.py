@@ -9,8 +9,8 @@ from rtui.analysis.facts import IdleBasis, LfuSettings
 from rtui.analysis.report.document import HotReport, HotSource, KeyRecord
 from rtui.server.hot.report import ASSUMED, NO_RATE, READS_COUNT, counted_source
 from rtui.server.wire.capability import Capabilities, Feature
+from rtui.server.wire.errors import ServerError
 from rtui.server.wire.own_reads import OwnReads
-from rtui.server.wire.replies import ServerError
 from tests.server.hot.summaries import ASKED_AT_S, counted, idle, summary_of
 
 KNOWN = LfuSettings(10, 1, assumed=False)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rtui.server.guard.evidence import Metric
 from rtui.server.hot.hotkeys import MAX_LISTED_KEYS, NAME_BYTES, HotSession, WindowKey, parse_hotkeys
-from rtui.server.wire.replies import Reply, as_resp2
+from rtui.server.wire.errors import Reply, as_resp2
 
 WINDOW = (
     b"*2\r\n*6\r\n$3\r\nkey\r\n$14\r\nproduct:8fd21a\r\n$2\r\ndb\r\n:0\r\n$3\r\nqps\r\n:48200\r\n"

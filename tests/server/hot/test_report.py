@@ -9,10 +9,10 @@ from rtui.analysis.facts import IdleBasis, LfuSettings
 from rtui.analysis.report.document import HotReport, HotSource, Summary
 from rtui.keyspace.text.display import HOSTILE
 from rtui.server.facts.first_answers import REPLICA_NOTE
+from rtui.server.guard.command import Secret
 from rtui.server.hot.hotkeys import HOTKEYS, SINCE
 from rtui.server.hot.report import READS_COUNT, hot_report
 from rtui.server.wire.capability import Capabilities, Verdict
-from rtui.server.wire.secret import Secret
 from tests.proxy import DelayProxy
 from tests.server.every_type import has_no_touch
 from tests.server.hot.sessions import session_of

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rtui.server.guard.command import GuardError
+from rtui.server.guard.command import GuardError, Secret
 from rtui.server.guard.evidence import Consent, Metric
 from rtui.server.hot.hotkeys import SessionError, SessionRefusedError, start_session
-from rtui.server.wire.secret import Secret
 from tests.proxy import DelayProxy
 from tests.server.hot.sessions import session_of
 from tests.server.raw_commands import raw

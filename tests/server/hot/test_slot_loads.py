@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.keyspace.slots import key_slot
+from rtui.server.guard.command import Secret
 from rtui.server.hot.report import KEYS_ONLY, parse_slot_loads, slot_loads
 from rtui.server.wire.capability import Capabilities, Querier
-from rtui.server.wire.replies import Reply
-from rtui.server.wire.secret import Secret
+from rtui.server.wire.errors import Reply
 from tests.server.targets import connected, target_of
 from tests.servers import Server
 

@@ -12,9 +12,9 @@ from rtui.server.guard.command import Command
 from rtui.server.hot.hotkeys import server_source
 from rtui.server.wire.capability import Capabilities, Querier
 from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import Reply, ServerError
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.own_reads import OwnReads
-from rtui.server.wire.replies import Reply, ServerError
 
 WINDOW: Reply = [[b"key", b"\x1b[31m", b"db", 3, b"qps", 48_200], [b"key", b"b", b"db", 0, b"qps", 7]]
 INFO = b"# Hotkeys\r\nhotkeys_last_window_samples:19\r\nhotkeys_last_window_duration_ms:1002\r\n"

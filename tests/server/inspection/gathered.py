@@ -12,10 +12,9 @@ from msgspec import structs
 from rtui.analysis.columns import EVERYTHING, Columns
 from rtui.analysis.report.document import KeyRecord, Scope
 from rtui.analysis.report.thresholds import preset
-from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
-from rtui.server.inspection.tables import TableFindings
+from rtui.server.inspection.tables import InspectedBatch, TableFindings
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace

@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 from rtui.analysis.columns import SAMPLED_COLUMNS, Asked, Columns
+from rtui.server.guard.command import Secret
 from rtui.server.inspection.last_stages import TOO_COSTLY_NOTE
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY
-from rtui.server.wire.secret import Secret
 from rtui.table.schema import keys_of
 from tests.faults import Fault, FaultProxy
 from tests.grammar import Grammar, load
@@ -34,7 +34,7 @@ DISTINCT = Columns(idle=Asked.ALL, length=Asked.ALL, encoding=Asked.ALL)
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses of a few milliseconds."""
-    monkeypatch.setattr("rtui.server.wire.backoff.FIRST_PAUSE_S", 0.0005)
+    monkeypatch.setattr("rtui.server.wire.opening.FIRST_PAUSE_S", 0.0005)
 
 
 def grow(server: Server, keys: int = KEYS) -> None:

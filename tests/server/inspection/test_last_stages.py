@@ -9,15 +9,14 @@ import pytest
 from rtui.analysis.columns import SAMPLED_COLUMNS
 from rtui.keyspace.types import HASH, STREAM, STRING
 from rtui.server import guard
-from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.last_stages import TOO_COSTLY_NOTE, LastStages
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.queries import Query, Stage, WaitingKeys
-from rtui.server.inspection.tables import Tables
+from rtui.server.inspection.tables import InspectedBatch, Tables
 from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY
 from rtui.server.wire.capability import Capabilities
+from rtui.server.wire.errors import ServerError
 from rtui.server.wire.identity import NoTouch, ServerIdentity
-from rtui.server.wire.replies import ServerError
 from tests.server.inspection.gathered import Gathered
 
 NOW_S = 1_000.0

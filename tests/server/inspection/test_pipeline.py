@@ -9,17 +9,17 @@ import pytest
 
 from rtui.analysis.columns import ALL_COLUMNS
 from rtui.server import guard
-from rtui.server.inspection.batches import InspectedBatch
+from rtui.server.guard.command import Secret
 from rtui.server.inspection.last_stages import TOO_COSTLY_NOTE
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.identity import NoTouch, ServerIdentity
-from rtui.server.wire.secret import Secret
 from tests.proxy import DelayProxy
 from tests.server import every_type
 from tests.server.inspection.gathered import Gathered, inspecting

@@ -10,7 +10,6 @@ from rtui.server import guard
 from rtui.server.facts.answers import expected
 from rtui.server.guard.evidence import MAX_WATCHED as MOST
 from rtui.server.guard.evidence import MemoryUsagePolicy, TypeEvidence
-from rtui.server.inspection.batches import InspectedBatch
 from rtui.server.inspection.queries import (
     AT_ONCE,
     FIRST_AT_ONCE,
@@ -25,10 +24,10 @@ from rtui.server.inspection.queries import (
     read_answers,
     with_answers,
 )
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.server.scan.server_time import CHEAP_S, COSTLY_S, MAX_COSTLY, CostWatch
-from rtui.server.wire.errors import ServerBusyError
+from rtui.server.wire.errors import Reply, ServerBusyError, ServerError
 from rtui.server.wire.identity import Product
-from rtui.server.wire.replies import Reply, ServerError
 
 REFUSED = ServerError("NOPERM User x has no permissions to run the 'pttl' command")
 KEY_REFUSED = ServerError("NOPERM No permissions to access a key")

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from rtui.analysis.report.thresholds import preset
 from rtui.keyspace.slots import key_slot
-from rtui.server.inspection.batches import InspectedBatch
-from rtui.server.inspection.tables import TABLE_ROWS, LengthFloors, Tables, table_of
+from rtui.server.inspection.tables import TABLE_ROWS, InspectedBatch, LengthFloors, Tables, table_of
 from rtui.table.schema import LATEST_MS, NEVER, SCHEMA, keys_of
 from rtui.table.top_keys import TopKeys
 from tests.server.inspection.kept import Kept

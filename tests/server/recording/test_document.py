@@ -24,7 +24,7 @@ from rtui.server.recording.document import (
     reply_of,
 )
 from rtui.server.recording.player import Player
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.errors import Reply, ServerError
 
 HEADER = Header(rtui="1", began_ms=0, seed=1, server="s", separators=[":"], width=80, height=24)
 LINES = [

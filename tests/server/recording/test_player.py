@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rtui.server.recording.document import Exchange, Header, Recording, as_json
 from rtui.server.recording.player import NOT_RECORDED, Player, packed
 from rtui.server.scan.cursor import Dialect
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.errors import Reply, ServerError
 
 HEADER = Header(rtui="1", began_ms=0, seed=1, server="s", separators=[":"], width=80, height=24)
 BUCKETS = 64

@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 
 from rtui.server import guard
+from rtui.server.guard.command import Secret
 from rtui.server.options import BrowseOptions
 from rtui.server.recording.document import End, Key, read_recording
 from rtui.server.recording.recorder import Recorder, RecordError, session_header
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import ConnectFailure
-from rtui.server.wire.replies import ServerError
-from rtui.server.wire.secret import Secret
+from rtui.server.wire.errors import ConnectFailure, ServerError
 from rtui.server.wire.target import Target
 from tests.servers import Server
 

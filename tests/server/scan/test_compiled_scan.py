@@ -46,7 +46,7 @@ TRANSPORTS = {"tcp": "valkey", "unix": "unix_server", "tls": "tls_server"}
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses of a few milliseconds."""
-    monkeypatch.setattr("rtui.server.wire.backoff.FIRST_PAUSE_S", 0.0005)
+    monkeypatch.setattr("rtui.server.wire.opening.FIRST_PAUSE_S", 0.0005)
 
 
 @pytest.fixture(params=TRANSPORTS)

@@ -20,8 +20,7 @@ from rtui.server.scan.cursor_proof import (
     prove_cursors,
 )
 from rtui.server.scan.sampling import Sample
-from rtui.server.wire.errors import ServerBusyError
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.errors import Reply, ServerBusyError, ServerError
 from tests.fakes.base import FakeKey, FakeServer
 from tests.fakes.servers import ElastiCacheServerless, HuaweiProxy, RedisEnterprise, TencentProxy
 from tests.proxy import DelayProxy

@@ -9,8 +9,7 @@ from rtui.server.scan.listing import OUT_OF_ORDER, STUCK_AFTER, Listing
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.page import BeginAgainError, ScanFilter
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import ScanRefusedError
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.errors import Reply, ScanRefusedError, ServerError
 from rtui.server.wire.target import Target
 
 STANDALONE_CURSORS = (0b100, 0b010, 0b110, 0b001)

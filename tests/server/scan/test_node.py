@@ -11,7 +11,7 @@ from rtui.server.scan.ranges import Slots
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from rtui.server.scan.slot_ledger import read_slot_view
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.errors import Reply, ServerError
 from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server.scanned import Seen, numbered, plant

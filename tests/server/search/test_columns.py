@@ -17,8 +17,8 @@ from rtui.server.analysis.run import AnalysisRun
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
-from rtui.server.search.columns import NEVER, KeyColumn, cost_sentence
 from rtui.server.search.rows import KeptColumn
+from rtui.server.search.run import NEVER, KeyColumn, cost_sentence
 from rtui.server.wire.connection import Connection
 from tests.server.targets import target_of
 from tests.servers import Server

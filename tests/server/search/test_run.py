@@ -27,8 +27,8 @@ from rtui.server.options import AnalysisOptions, FindOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.search.candidates import MOST_TOUCHED
-from rtui.server.search.preparation import UnansweredTermError
 from rtui.server.search.run import KeySearch
+from rtui.server.search.search import UnansweredTermError
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.identity import NoTouch
 from tests.grammar import Grammar, load
@@ -364,7 +364,7 @@ async def test_it_is_paused_resumed_and_stopped(valkey: Server) -> None:
 
 
 async def test_how_many_keys_match_is_estimated(valkey: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtui.server.search.preparation.LARGE", 10_000)
+    monkeypatch.setattr("rtui.server.search.search.LARGE", 10_000)
     plant(valkey, [*numbered(15_000, b"shop:"), *numbered(15_000, b"app:")])
     async with connected(target_of(valkey)) as connection:
         run = KeySearch(Deployment.over(connection), parse("in:shop ttl:none"), FULL)

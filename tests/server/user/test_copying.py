@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from rtui.analysis.facts import GONE, NO_TTL, KeyFacts, Reason, Unknown, gone_key
 from rtui.keyspace.text.display import quoted
+from rtui.server.guard.command import Secret
 from rtui.server.user.copying import command_line, copied_commands, key_as_text
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target, Tls
 from tests.server.targets import target_of
 from tests.servers import Server

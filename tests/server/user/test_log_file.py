@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from rtui.server import guard
+from rtui.server.guard.command import Secret
 from rtui.server.user.log_file import CommandLogFile
 from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose
-from rtui.server.wire.secret import Secret
 
 HOSTILE = b'\x1b]0;x\x07 "quoted" \xff\n'
 

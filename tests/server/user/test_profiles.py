@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.registry.registry import SHIPPED
+from rtui.server.guard.command import Secret
 from rtui.server.guard.names import CommandNames
 from rtui.server.user.known_servers import Profiles
 from rtui.server.wire.errors import TargetError
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import AddressMap, Login, Sentinels, Target, Tls, Way
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from rtui.keyspace.text.display import display_text
+from rtui.server.guard.command import Secret
 from rtui.server.user.known_servers import KEPT, RecentServers
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import AddressMap, Sentinels, Target, Tls, Way, parse_target
 
 

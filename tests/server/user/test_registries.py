@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rtui.server.user.registries import MOST_SHOWN, RegistryChoice, RegistryFileError
+from rtui.server.options import MOST_SHOWN, RegistryChoice, RegistryFileError
 from rtui.server.wire.target import Target
 
 

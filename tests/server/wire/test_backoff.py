@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.wire.backoff import FIRST_PAUSE_S, HEALTHY_S, LONGEST_PAUSE_S, Backoff, backoff_s
+from rtui.server.wire.opening import FIRST_PAUSE_S, HEALTHY_S, LONGEST_PAUSE_S, Backoff, backoff_s
 
 
 @given(st.integers(1, 10_000), st.integers())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rtui.server import guard
+from rtui.server.guard.command import Secret
 from rtui.server.wire.capability import Capabilities, Feature, Verdict, capability_from
-from rtui.server.wire.replies import Reply, ServerError
-from rtui.server.wire.secret import Secret
+from rtui.server.wire.errors import Reply, ServerError
 from tests.conftest import Pool
 from tests.server.targets import connected, target_of
 from tests.servers import Server

@@ -12,12 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server import guard
-from rtui.server.guard.command import build_batch, pack_request, unpack_requests
-from rtui.server.wire.command_log import CommandLog, LaneLog, LogEntry, Purpose, for_purpose, sent_for
-from rtui.server.wire.errors import ConnectFailure
-from rtui.server.wire.replies import Reply, ServerError
-from rtui.server.wire.reply_sizes import ReplySizes
-from rtui.server.wire.secret import Secret
+from rtui.server.guard.command import Secret, build_batch, pack_request, unpack_requests
+from rtui.server.wire.command_log import CommandLog, LaneLog, LogEntry, Purpose, ReplySizes, for_purpose, sent_for
+from rtui.server.wire.errors import ConnectFailure, Reply, ServerError
 from tests.proxy import DelayProxy
 from tests.server.targets import connected, eventually, lane_to, target_of
 from tests.servers import Server

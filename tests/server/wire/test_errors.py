@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.keyspace.text.display import HOSTILE
-from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError, TargetError
-from rtui.server.wire.replies import ServerError
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError, ServerError, TargetError
 
 
 @given(st.text())

@@ -13,13 +13,12 @@ from pathlib import Path
 import pytest
 
 from rtui.server.deployment.sentinel import PrimaryFinder
+from rtui.server.guard.command import Secret
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
+from rtui.server.wire.errors import ConnectFailure, FailureKind, Reply, ServerError, TargetError
 from rtui.server.wire.failures import auth_refusal, database_failure, os_failure, refusal, sentinel_failure
 from rtui.server.wire.opening import open_lane
-from rtui.server.wire.replies import Reply, ServerError
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import AddressMap, ProtocolVersion, Sentinels, Target, Tls, Way, parse_target
 from tests.certificates import certificates
 from tests.conftest import require

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.keyspace.text.display import HOSTILE
+from rtui.server.guard.command import Secret
+from rtui.server.wire.errors import ServerError
 from rtui.server.wire.identity import ServerIdentity, parse_identity
-from rtui.server.wire.replies import ServerError
-from rtui.server.wire.secret import Secret
 from tests.server.targets import connected, target_of
 from tests.servers import Server
 

@@ -10,9 +10,8 @@ import pytest
 
 from rtui.server import guard
 from rtui.server.guard.command import build_batch
-from rtui.server.wire.errors import ConnectionLost, FailureKind
+from rtui.server.wire.errors import ConnectionLost, FailureKind, ServerError
 from rtui.server.wire.opening import open_lane
-from rtui.server.wire.replies import ServerError
 from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server.targets import ask, lane_to, target_of

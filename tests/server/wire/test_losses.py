@@ -15,19 +15,18 @@ from typing import Any
 import pytest
 
 from rtui.server import guard
+from rtui.server.guard.command import Secret
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.node_scan import MAX_LOSSES
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
-from rtui.server.wire.backoff import FIRST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_REFUSED_PAUSE_S
 from rtui.server.wire.connection import Closed, Connection, Lost
 from rtui.server.wire.dial import ServerAddress
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.wire.lane import Lane
-from rtui.server.wire.opening import open_lane
-from rtui.server.wire.secret import Secret
+from rtui.server.wire.opening import FIRST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_REFUSED_PAUSE_S, open_lane
 from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server.scanned import Seen, numbered, plant

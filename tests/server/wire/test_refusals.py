@@ -10,9 +10,8 @@ from rtui.server import guard
 from rtui.server.guard.command import build_batch
 from rtui.server.guard.compatible import COMPATIBLE
 from rtui.server.guard.names import CommandNames
-from rtui.server.wire.errors import ConnectionLost, FailureKind
+from rtui.server.wire.errors import NOT_SENT, ConnectionLost, FailureKind, Reply, ServerError
 from rtui.server.wire.lane import Refusals, with_errors
-from rtui.server.wire.replies import NOT_SENT, Reply, ServerError
 
 DENIED = ServerError("NOPERM User x has no permissions to run the 'strlen' command")
 NO_KEY = ServerError("NOPERM No permissions to access a key")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtui.server.wire.replies import Reply, as_resp2
+from rtui.server.wire.errors import Reply, as_resp2
 
 
 @pytest.mark.parametrize(

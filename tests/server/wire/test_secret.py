@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.wire.secret import MASK, Secret
+from rtui.server.guard.command import MASK, Secret
 from rtui.server.wire.target import Target
 
 PASSWORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda text: text not in MASK)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rtui.server.guard.command import Secret
 from rtui.server.wire.errors import TargetError
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Sentinels, Target, Tls, parse_target
 
 MARK = "S3CR3T"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from rtui.server.guard.command import Secret
 from rtui.server.wire.dial import tls_context
 from rtui.server.wire.errors import ConnectFailure, FailureKind, KeyPassphraseError, TargetError
 from rtui.server.wire.opening import open_lane
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target, Tls
 from tests.certificates import Certificates, certificates
 from tests.server.targets import connected, target_of

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from rtui.server import guard
 from rtui.server.analysis.run import AnalysisRun
+from rtui.server.guard.command import Secret
 from rtui.server.options import AnalysisOptions
 from rtui.server.wire.connection import Connection, why_lost
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, TargetError
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import AddressMap, Target, Timeouts, Tls, Way, checked_host, checked_proxy
 from tests.server.targets import eventually, failing
 from tests.servers import Server, free_port

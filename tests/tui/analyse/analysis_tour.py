@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from rtui.analysis.report.document import CoverageKind, Report
+from rtui.server.guard.command import Secret
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
-from rtui.server.wire.secret import Secret
 from rtui.tui.analyse.hot_panel import HotSessionScreen
 from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen

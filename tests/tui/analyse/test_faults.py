@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from rtui.analysis.report.document import CoverageKind
+from rtui.server.guard.command import Secret
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.wire.connection import Lost, Online
-from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server.targets import target_of

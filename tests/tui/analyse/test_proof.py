@@ -11,8 +11,8 @@ import pytest
 
 from rtui.analysis.report.document import CoverageKind
 from rtui.server.guard.closed_list import TABLE
+from rtui.server.guard.command import Secret
 from rtui.server.guard.evidence import PROBE_KEY
-from rtui.server.wire.secret import Secret
 from rtui.tui.analyse.memory_panel import Colouring
 from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.kit.settings import SettingsFile

@@ -8,7 +8,7 @@ import pytest
 
 from rtui.analysis.report.document import CoverageKind
 from rtui.keyspace.rows.rows import RowKind
-from rtui.server.deployment.stamp import Outdated
+from rtui.server.wire.identity import Outdated
 from rtui.tui.kit.settings import SettingsFile
 from tests.tui.analyse.fixed_analysis import READY, FixedAnalysis
 from tests.tui.analysed_session import analysed_session, report_of, scoped, with_report

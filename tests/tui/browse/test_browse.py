@@ -11,10 +11,10 @@ from rtui.keyspace.rows.rows import RowKind
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.matching import natural
-from rtui.server.deployment.stamp import Outdated
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectionLost
+from rtui.server.wire.identity import Outdated
 from rtui.tui.browse.shown_value import Tab
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.help import HelpScreen

@@ -16,12 +16,11 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import HOSTILE, SafeText
 from rtui.keyspace.text.segments import Segment
 from rtui.server.browsing.status import BrowsingStatus, NodeStatus
-from rtui.server.deployment.stamp import Outdated
 from rtui.server.facts.preview.page import FIRST, Meaning, Preview, PreviewColumn, PreviewKind, StringWindow, Unread
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Closed, Lost, Online
 from rtui.server.wire.errors import RtuiError
-from rtui.server.wire.identity import NoTouch
+from rtui.server.wire.identity import NoTouch, Outdated
 from rtui.tui.browse.columns import lay_out_row
 from rtui.tui.browse.fact_lines import explanations, fact_lines, loading_lines, moment, slot_lines
 from rtui.tui.browse.namespace_lines import namespace_lines

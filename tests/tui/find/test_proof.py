@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rtui.server.guard.command import Secret
 from rtui.server.search.search import Stage
-from rtui.server.wire.secret import Secret
 from rtui.tui.find.screen import FindScreen
 from tests.monitor import Recorder
 from tests.server.guard.harmless import is_harmless

@@ -23,7 +23,7 @@ from rtui.server.facts.preview.value_reader import (
     score,
 )
 from rtui.server.guard.closed_list import MAX_ARRAY_INDEX, MAX_RANDOM
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.errors import Reply
 
 LIST_COLUMNS: Final = (PreviewColumn("index", Meaning.INDEX), PreviewColumn("item", Meaning.VALUE))
 SET_COLUMNS: Final = (PreviewColumn("member", Meaning.NAME),)

@@ -23,7 +23,7 @@ from rtui.server.guard.command import KeyCommand
 from rtui.server.guard.evidence import VectorEvidence
 from rtui.server.guard.spec import MAX_FIELD_BYTES
 from rtui.server.wire.capability import unknown_from
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.errors import Reply, ServerError
 
 _JSON_SIZES: Final[dict[bytes, tuple[str, KeyCommand]]] = {
     b"object": ("members", guard.json_objlen),

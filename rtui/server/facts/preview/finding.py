@@ -43,7 +43,7 @@ from rtui.server.facts.preview.value_reader import (
 from rtui.server.guard.closed_list import MAX_ARRAY_INDEX, MAX_WINDOW_BYTES
 from rtui.server.guard.command import Command
 from rtui.server.guard.spec import MAX_FIELD_BYTES
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.errors import Reply
 
 CALLS: Final = 20
 """The number of commands for one page of matches, sent one after the other."""

@@ -37,7 +37,7 @@ from rtui.server.facts.preview.value_reader import (
 from rtui.server.guard.closed_list import MAX_ELEMENTS, MAX_RANDOM
 from rtui.server.guard.command import Command
 from rtui.server.guard.spec import MAX_FIELD_BYTES
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.errors import Reply, ServerError
 
 VALUE_BYTES: Final = 16 * 1024
 """The largest value that is read; for larger ones the size is shown."""

@@ -29,7 +29,7 @@ from rtui.server.facts.preview.page import (
 from rtui.server.facts.preview.value_reader import ValueReader, cell, expect_items, items, mapping, pairs
 from rtui.server.guard.evidence import MAX_CONSUMERS, MAX_GROUPS, ConsumerEvidence, EntryEvidence, GroupEvidence
 from rtui.server.guard.spec import MAX_FIELD_BYTES
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.errors import Reply
 
 MAX_ENTRIES: Final = 50
 """The most entries of a page; each has at least one field and so one row."""

@@ -22,8 +22,8 @@ from rtui.server.guard.command import Command
 from rtui.server.guard.evidence import FEW_ELEMENTS, CollectionEvidence
 from rtui.server.guard.spec import Version
 from rtui.server.wire.capability import Querier, unknown_from
+from rtui.server.wire.errors import Reply, ServerError
 from rtui.server.wire.own_reads import STALE_S
-from rtui.server.wire.replies import Reply, ServerError
 
 PAGE_ITEMS: Final = 100
 CAUTIOUS_ITEMS: Final = FEW_ELEMENTS

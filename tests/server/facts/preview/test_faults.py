@@ -7,9 +7,9 @@ import pytest
 from rtui.analysis.facts import Reason
 from rtui.server.facts.key_facts import key_facts, key_preview
 from rtui.server.facts.preview.page import PreviewKind
+from rtui.server.guard.command import Secret
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.errors import ConnectionLost
-from rtui.server.wire.secret import Secret
 from tests.proxy import DelayProxy
 from tests.server.every_type import VECTOR_SETS, fill
 from tests.server.facts.preview.pages import looked_at

@@ -10,7 +10,7 @@ from rtui.server.facts.preview.descriptions import summary_of
 from rtui.server.facts.preview.streams import previous_id
 from rtui.server.facts.preview.strings import signature_of
 from rtui.server.facts.preview.value_reader import Refused, cell, element_page, integer, items, mapping, pairs, score
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.errors import Reply
 
 ID = st.integers(0, (1 << 64) - 1)
 
