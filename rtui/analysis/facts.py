@@ -200,6 +200,8 @@ class KeyFacts(_Dated):
     """What a reader has to know about the facts, in safe sentences."""
     node: str = ""
     """`host:port` of the node of a cluster that has answered."""
+    node_role: str = ""
+    """`primary` or `replica`, of that node; empty if it did not say."""
     is_on_disk: bool = False
     """Whether `memory_bytes` are what the key takes on disk."""
 

@@ -234,7 +234,10 @@ class KeyQuestions:
                 watch=server.memory_watch,
                 clock=self._clock,
             )
-            return replace(facts, node=server.connection.target.label) if self._deployment.is_cluster else facts
+            if not self._deployment.is_cluster:
+                return facts
+            role = server.connection.server.role or ""
+            return replace(facts, node=server.connection.target.label, node_role=role)
 
         try:
             return await self._at_node(key, ask)

@@ -43,9 +43,14 @@ class DetailPane(Vertical):
     DetailPane {
         & > #detail-head { height: 6; }
         &.-registry > #detail-head { height: 9; }
+        &.-cluster > #detail-head { height: 7; }
+        &.-cluster.-registry > #detail-head { height: 10; }
         & > #detail-tabs { height: 2; }
     }
     """
+
+    class Wanted(Message):
+        """A tab was chosen while the pane is hidden."""
 
     class Changed(Message):
         """The details are of something else, or more of them has arrived."""
@@ -132,6 +137,7 @@ class DetailPane(Vertical):
         """Show all but the body: ages, times to live and shares change as time goes by."""
         totals, now_s = self._totals(), self._clock()
         self.set_class(self._registry is not None and detail.key is not None, "-registry")
+        self.set_class(totals.is_cluster and detail.key is not None, "-cluster")
         value = self.value.value
         has_age = value.read_apart_at_s is not None
         head = partial(head_lines, changes=self.changes, registry=self._registry, has_age=has_age)
@@ -168,6 +174,8 @@ class DetailPane(Vertical):
         self.tab = Tab(index % (len(Tab) if self._registry is not None else Tab.REFERENCES))
         self.shown = None
         self._show(self.detail)
+        if not self.display:
+            self.post_message(self.Wanted())
 
     def action_next_tab(self) -> None:
         """Show the next tab."""
@@ -201,6 +209,9 @@ class DetailPane(Vertical):
         if self.detail.key is not None:
             self.fetcher.reload()
 
+
+HEAD_LINES: Final = 6
+"""Lines of the facts of a key on a single server; in a cluster its node takes one more."""
 
 NAME_CELLS = 36
 """A longer name is cut in the middle."""
@@ -275,8 +286,9 @@ def head_lines(
         return [] if detail.row is None else namespace_lines(detail.row.namespace, totals, width)
     said = () if registry is None else registry.lines(detail.key, detail.facts, width)
     if detail.facts is None:
-        return [*loading_lines(detail.key, width), *said]
-    return [*fact_lines(detail.facts, width, now_s=now_s, changes=changes, has_age=has_age), *said]
+        return [*loading_lines(detail.key, width), *([()] * totals.is_cluster), *said]
+    lines = fact_lines(detail.facts, width, now_s=now_s, changes=changes, has_age=has_age)
+    return [*lines, *([()] * (HEAD_LINES + totals.is_cluster - len(lines))), *said]
 
 
 def tab_lines(value: ShownValue, now_s: float | None, width: int, *, has_registry: bool = False) -> Sequence[Line]:

@@ -39,7 +39,6 @@ NAME_LIMIT: Final = 400
 
 DAY_S: Final = 86_400
 
-_ON: Final = " on "
 """Between a slot and the node that serves it."""
 
 LABEL_CELLS: Final = 10
@@ -123,7 +122,7 @@ def loading_lines(key: bytes, width: int) -> list[Line]:
     """Return the head while the server has not answered: the same places, nothing in them."""
     labels = ("length", "encoding", "memory", "TTL", "expires", "idle")
     blank = [Fact(literal(label), literal("")) for label in labels]
-    facts = [Fact(literal("type"), literal("…"), Role.FAINT), *blank, _slot(key)]
+    facts = [Fact(literal("type"), literal("…"), Role.FAINT), *blank, slot_fact(key)]
     pairs = zip(facts[::2], facts[1::2], strict=True)
     return [*name_lines(full_name(key), width, raw=key), *(fact_line(width, *pair) for pair in pairs)]
 
@@ -148,7 +147,7 @@ def fact_lines(
             fact_line(width, Fact(literal("type"), literal("gone: the key is no longer there"), Role.WARN)),
             (),
             (),
-            fact_line(width, Fact(literal(""), literal("")), _slot(facts.key)),
+            fact_line(width, Fact(literal(""), literal("")), slot_fact(facts.key)),
         ]
     kind, left_ms = facts.redis_type, facts.ttl_ms
     role = Role.TEXT if isinstance(facts.type, Unknown) else type_role(facts.type)
@@ -181,7 +180,8 @@ def fact_lines(
         fact_line(width, _changed(type_name, changes, cells), _changed(length, changes, cells)),
         fact_line(width, _changed(encoding, changes, cells), _changed(memory, changes, cells)),
         fact_line(width, _changed(ttl, changes, cells), expiry),
-        fact_line(width, _changed(use, changes, cells), _slot(facts.key, facts.node, cells)),
+        fact_line(width, _changed(use, changes, cells), slot_fact(facts.key)),
+        *node_lines(facts, width)[:1],
     ]
 
 
@@ -210,11 +210,17 @@ def _fact(label: SafeText, value: T | Unknown, text: Callable[[T], SafeText], ro
     return Fact(label, REASONS[value.reason].full, Role.WARN if is_failure else Role.MUTED)
 
 
-def _slot(key: bytes, node: str = "", cells: int = 0) -> Fact:
-    """Return the slot, and in a cluster the node that has answered, with the middle cut to fit into `cells`."""
-    slot = SafeText(str(key_slot(key)))
-    shown = joined((slot, cut_middle(display_text(node), cells - len(slot) - len(_ON))), _ON) if node else slot
-    return Fact(literal("slot"), shown)
+def slot_fact(key: bytes) -> Fact:
+    return Fact(literal("slot"), SafeText(str(key_slot(key))))
+
+
+def node_lines(facts: KeyFacts, width: int) -> list[Line]:
+    """Return the node of a cluster that has answered, with its role; on several lines rather than cut."""
+    if not facts.node:
+        return []
+    role = f" · {facts.node_role}" if facts.node_role else ""
+    parts = wrap(display_text(f"{facts.node}{role}"), max(1, width - 2 * MARGIN - LABEL_CELLS), 8)
+    return [fact_line(width, Fact(literal("" if at else "node"), part)) for at, part in enumerate(parts)]
 
 
 def _frequency(frequency: Frequency) -> SafeText:
@@ -272,13 +278,14 @@ def explanations(facts: KeyFacts) -> list[SafeText]:
     return [*lines, *(display_text(note) for note in facts.notes)]
 
 
-def slot_lines(key: bytes, width: int) -> list[Line]:
-    """Return the slot, the bytes that were hashed, and the rule, for a panel of this width."""
+def slot_lines(key: bytes, width: int, facts: KeyFacts | None = None) -> list[Line]:
+    """Return the slot, its node, the bytes that were hashed, and the rule, for a panel of this width."""
     found = explain(key)
     lines: list[Line] = [
         (),
         fact_line(width, Fact(literal("slot"), SafeText(str(found.slot)), Role.STRONG)),
         fact_line(width, Fact(literal(""), SafeText(f"= CRC16 0x{found.crc:04x} mod {SLOTS}"), Role.MUTED)),
+        *([] if facts is None else node_lines(facts, width)),
         (),
         _hashed_line(key, found, width),
     ]

@@ -422,7 +422,7 @@ def body_rows(
     if value.tab is Tab.REFERENCES and registry is not None:
         return registry.reference_rows(detail, way, width)
     if value.tab is Tab.SLOT:
-        return plain_rows(*slot_lines(detail.key, width))
+        return plain_rows(*slot_lines(detail.key, width, detail.facts))
     return _value_rows(value, width)
 
 

@@ -216,6 +216,7 @@ class BrowseScreen(CommandScreen[None]):
         self.action_keys()
 
     @on(KeyTree.Chosen)
+    @on(DetailPane.Wanted)
     def _choose_key(self) -> None:
         self.leave_place()
         self.places.enter_detail()

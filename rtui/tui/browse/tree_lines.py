@@ -129,6 +129,8 @@ class Totals:
     """The figures of an analysis for namespaces; None without an analysis."""
     analysis_note: SafeText = NOTHING_MORE
     """The age of the analysis; empty while it is fresh."""
+    is_cluster: bool = False
+    """Several nodes hold the keys."""
 
 
 def count_text(known: Known) -> SafeText:

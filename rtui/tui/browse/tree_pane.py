@@ -152,6 +152,7 @@ class TreePane(Vertical):
             is_outdated=status.outdated is not None,
             figures=self.key_tree.figures,
             analysis_note=self._age_note(),
+            is_cluster=bool(status.nodes),
         )
 
     def update_rows(self) -> None:

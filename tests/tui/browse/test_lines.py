@@ -22,7 +22,7 @@ from rtui.server.wire.connection import Closed, Lost, Online
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.identity import NoTouch, Outdated
 from rtui.tui.browse.columns import lay_out_row
-from rtui.tui.browse.fact_lines import explanations, fact_lines, loading_lines, moment, slot_lines
+from rtui.tui.browse.fact_lines import explanations, fact_lines, loading_lines, moment, node_lines, slot_lines
 from rtui.tui.browse.namespace_lines import namespace_lines
 from rtui.tui.browse.preview_lines import cell_text, preview_rows
 from rtui.tui.browse.tree_lines import Totals, known_count, notice_lines, row_line, share_of
@@ -199,9 +199,15 @@ def test_the_head_has_the_same_shape_for_everything() -> None:
     assert {len(head) for head in [*heads, loading_lines(b"x", 60)]} == {6}
 
 
-def test_the_slot_names_the_node_that_serves_it() -> None:
-    facts = replace(key_facts(b"plain"), node="10.0.0.1:7000")
-    assert f"slot {key_slot(b'plain')} on 10.0.0.1:7000" in " ".join(said(fact_lines(facts, 100)[5]).split())
+@given(st.from_regex(r"[a-z0-9.-]{1,120}:[0-9]{2,5}", fullmatch=True), st.integers(40, 140))
+def test_the_slot_names_its_node_in_full_with_the_role(node: str, width: int) -> None:
+    facts = replace(key_facts(b"plain"), node=node, node_role="replica")
+    head = fact_lines(facts, width)
+    assert len(head) == 7
+    assert f"slot {key_slot(b'plain')}" in " ".join(said(head[5]).split())
+    for lines in (node_lines(facts, width), slot_lines(b"plain", width, facts)):
+        assert f"node{node}·replica" in "".join(said(line).replace(" ", "") for line in lines)
+    assert node_lines(key_facts(b"plain"), width) == []
 
 
 def test_a_missing_fact_is_never_a_zero_and_says_why_below() -> None:

@@ -310,3 +310,15 @@ async def test_a_narrow_terminal_keeps_one_pane_over_the_whole_width() -> None:
         await user.until(lambda: widths(user)[0] == 36)
         await user.pilot.resize_terminal(80, 24)
         await user.until(lambda: widths(user)[0] == 80)
+
+
+@pytest.mark.parametrize(("key", "shown"), [("1", "[Value]"), ("2", "CRC16"), ("enter", "[Value]")])
+async def test_a_narrow_terminal_opens_the_details_for_a_tab(key: str, shown: str) -> None:
+    async with browsing(size=(80, 24)) as user:
+        await user.pilot.press("end", key)
+        await user.until(lambda: user.screen.has_class("-reading"))
+        tabs = user.screen.detail_pane._tabs
+        await user.until(lambda: shown in user.body + "".join(span.text for line in tabs.lines for span in line))
+        await user.pilot.press("escape")
+        await user.until(lambda: not user.screen.has_class("-reading"))
+        assert user.screen.focused is user.screen.tree_pane.view
