@@ -134,7 +134,8 @@ def _queries() -> Iterator[Entry]:
     ))  # fmt: skip
     yield Entry(literal(
         "Alternatives have commas between them: type:hash,set. Numbers take < <= > >= or a range: len:10..20. "
-        "Quotes keep spaces together: \"two words\". Tab completes, and what is wrong is marked while you type."
+        "Quotes keep spaces together: \"two words\". Tab completes, ↑ recalls earlier lines, and what is wrong is "
+        "marked while you type."
     ))  # fmt: skip
     for spec in TERMS.values():
         yield Entry(SafeText(spec.help), SafeText("  ".join(spec.examples)))

@@ -202,6 +202,7 @@ class Navigation:
         def left(key: bytes | None) -> None:
             if key is None:
                 self._close_search()
+                self._history.leave(FoundPlace())
                 return
             if isinstance(self._app.screen, AnalyseScreen):
                 self._app.screen.dismiss(None)

@@ -31,7 +31,7 @@ from rtui.tui.kit.clipboard import Copy
 from rtui.tui.kit.command import APP_COMMANDS, RULES_PAGE, Condition, Conditions, HelpSubject, Owner, bindings
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, KeysWanted
 from rtui.tui.kit.history import Leaving, PanelPlace
-from rtui.tui.kit.panel_screen import SUFFIXES, PanelScreen, RunScreen
+from rtui.tui.kit.panel_screen import PanelScreen, RunScreen
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import analyse_banner, run_action_of
 from rtui.tui.kit.styled_text import literal
@@ -66,7 +66,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         self.settings = SettingsFile() if settings is None else settings
         view = ReportPanel(states or self._remembered(self.settings.settings.panel or PANELS[0].id), id="panel")
         super().__init__(
-            view, Bar(id="against"), remedy="analyse.begin", suffixes=SUFFIXES, file_hint=screen_lines.FILE_HINT,
+            view, Bar(id="against"), remedy="analyse.begin",
             action_of=lambda span: run_action_of(span, Owner.ANALYSE),
         )  # fmt: skip
         self.clock, self.source = clock, source

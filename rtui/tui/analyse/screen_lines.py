@@ -22,7 +22,7 @@ from rtui.server.wire.connection import Lost
 from rtui.server.wire.identity import NoTouch
 from rtui.tui.analyse.panel import NOTHING_TO_LIST, PanelTable
 from rtui.tui.kit.layout import LEAST_REASON, Piece, ago, display_text, fitted, prose, tab_line
-from rtui.tui.kit.panel_view import key_hint, nothing_left_lines, notice_lines
+from rtui.tui.kit.panel_view import nothing_left_lines, notice_lines
 from rtui.tui.kit.status_lines import (
     FIGURES_FROM,
     MIN_LABEL_CELLS,
@@ -70,7 +70,6 @@ _MISSING: Final = {
 """Text, role and rank of a piece that names the columns missing for this reason."""
 
 
-FILE_HINT: Final = key_hint(literal(" writes the table as it is shown: .csv, .md or .json"), literal(" cancels"))
 """Shown while the name of a file is typed."""
 
 KEEP_OR_REPLACE: Final = (SafeText("Keep them"), SafeText("Replace them by an estimate from random keys"))

@@ -348,6 +348,7 @@ class ValueWriter:
             self._node.app.push_screen(ChoiceScreen(title, [literal("Keep it"), literal("Replace it")]), answered)
         except (OSError, ValueError) as error:
             self._warn(SafeText(f"{shown}: {display_text(reason_of(error))}"), literal("Not written"))
+            self._ask_path(str(path))
         else:
             cut = f"; {display_text(written.why_cut)}" if written.why_cut else ""
             message = SafeText(f"{size(written.size_bytes)} to {shown}{cut}")

@@ -26,7 +26,6 @@ from rtui.keyspace.text.matching import natural
 from rtui.server.scan.progress import ScanState
 from rtui.server.search.search import Search, Stage
 from rtui.tui.kit.layout import LEAST_REASON, Piece, ago, display_text, prose
-from rtui.tui.kit.panel_view import key_hint
 from rtui.tui.kit.status_lines import SEARCH, STATES, bar_line, cost_pieces, link_words, progress_bar, speed_pieces
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, line_width, literal
 
@@ -200,7 +199,6 @@ class FoundRows:
         self._lines = lines if len(lines) <= len(self._kept) else []
 
 
-FILE_HINT: Final = key_hint(literal(" writes the list; the ending says how"), literal(" goes back"))
 """Stands in the footer while the name of a file is typed."""
 
 MIN_QUERY_CELLS: Final = 20

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import ClassVar, Final
 
 from textual import events, on
@@ -34,7 +33,7 @@ from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, KeysWanted
 from rtui.tui.kit.history import FoundPlace
 from rtui.tui.kit.layout import ago
 from rtui.tui.kit.line_view import LinePanel
-from rtui.tui.kit.panel_screen import RunScreen, write_table, write_text
+from rtui.tui.kit.panel_screen import RowsScreen, RunScreen, suffix_of, write_table, write_text
 from rtui.tui.kit.query_line import QueryLine
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import link_words, over_title, run_action_of
@@ -42,8 +41,6 @@ from rtui.tui.kit.styled_text import Role, literal
 
 MOST_NOTES: Final = 4
 """Lines below the list at most."""
-
-SUFFIXES: Final = ".txt, .csv, .md, .json"
 
 
 def order_of(sort: str | None, *, is_reversed: bool) -> Order | None:
@@ -80,6 +77,7 @@ class FindScreen(RunScreen[bytes | None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(FIND_COMMANDS, Owner.FIND)
     SCREEN_COMMANDS = (*FIND_COMMANDS, *APP_COMMANDS)
     AUTO_FOCUS = "#found-body"
+    suffixes = (".txt", *RowsScreen.suffixes)
 
     def __init__(
         self,
@@ -113,7 +111,7 @@ class FindScreen(RunScreen[bytes | None]):
             session.target,
             id="query",
         )
-        self.file_input = FilterInput(f"file to write, ending in {SUFFIXES}", keys_hint=found_rows.FILE_HINT, id="file")
+        self.file_input = self.file_line()
         self.typed = (self.query_input, self.file_input)
         self._seen: object = None
         self._is_over = False
@@ -366,7 +364,7 @@ class FindScreen(RunScreen[bytes | None]):
     def writing(self, name: str) -> Callable[[], SafeText]:
         """Return the function that writes the list, or its names alone to a .txt file."""
         records, columns, now_s = self.rows.shown(), self.rows.columns, self.session.clock()
-        if Path(name).suffix.lower() == ".txt":
+        if suffix_of(name) == ".txt":
             names = [key_as_text(record.key) for record in records]
             return lambda: write_text(name, lambda: "".join(f"{one}\n" for one in names), counted(len(names), "name"))
         title = str(self.search.query)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
-from textual.screen import Screen, ScreenResultType
+from textual.screen import ScreenResultType
 from textual.widget import Widget
 
 from rtui.analysis.formats import TABLE_FORMATS
@@ -25,9 +25,6 @@ from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.panel_view import PanelView, following, key_hint, row_copies
 from rtui.tui.kit.styled_text import Line, Span, literal
-
-SUFFIXES: Final = tuple(TABLE_FORMATS)
-"""Endings of the files that `write_table` writes."""
 
 FILTER_HINT: Final = key_hint(literal(" keeps the rows that have this text"), literal(" shows all"))
 """Shown while a filter is typed."""
@@ -46,11 +43,13 @@ def write_table(table: Table, name: str) -> SafeText:
 
     A file of this name is replaced as a whole, by one that only its owner may read. Raises FileError.
     """
-    path = Path(name).expanduser()
-    make = TABLE_FORMATS.get(path.suffix.lower())
-    if make is None:
-        raise FileError(f"The name must end in {', '.join(SUFFIXES)}.")
+    make = TABLE_FORMATS[suffix_of(name)]
     return write_text(name, lambda: make(table), counted(len(table.rows), "row"))
+
+
+def suffix_of(name: str) -> str:
+    """Return the ending of a file's name in small letters, such as `.csv`."""
+    return Path(name).suffix.lower()
 
 
 def write_text(name: str, make: Callable[[], str], what: str) -> SafeText:
@@ -65,25 +64,15 @@ def write_text(name: str, make: Callable[[], str], what: str) -> SafeText:
     return display_text(f"{what} to {path}")
 
 
-async def write_file(screen: Screen[Any], write: Callable[[], SafeText]) -> None:
-    """Write a file in a thread, and notify of the result or the reason of a failure.
-
-    `write` returns the notice on the written file, or raises FileError.
-    """
-    try:
-        written = await asyncio.to_thread(write)
-    except FileError as error:
-        screen.notify(error.reason, title="Not written", severity="error", markup=False)
-    else:
-        screen.notify(written, title="Written", markup=False, timeout=4)
-
-
 class RowsScreen(CommandScreen[ScreenResultType]):
     """A screen of rows, some filtered by a line that is typed, copied, or written to a file whose name is typed."""
 
     filter_input: FilterInput
+    file_input: FilterInput
     typed: Sequence[FilterInput]
     """The lines that can be typed."""
+    suffixes: ClassVar[Sequence[str]] = tuple(TABLE_FORMATS)
+    """The endings of the files that can be written."""
 
     @property
     def copies(self) -> Sequence[Copy]:
@@ -95,8 +84,22 @@ class RowsScreen(CommandScreen[ScreenResultType]):
         raise NotImplementedError
 
     def writing(self, name: str) -> Callable[[], SafeText]:
-        """Return a function that writes the shown rows to a file, to be called in a thread; see `write_file`."""
+        """Return a function that writes the shown rows to a file, to be called in a thread.
+
+        It returns the notice on the written file, or raises FileError.
+        """
         raise NotImplementedError
+
+    @classmethod
+    def file_line(cls) -> FilterInput:
+        """Return the line for the name of a file to write."""
+        hint = key_hint(SafeText(f" writes the file: {cls.endings()}"), literal(" cancels"))
+        return FilterInput(f"file to write, ending in {cls.endings()}", keys_hint=hint, id="file")
+
+    @classmethod
+    def endings(cls) -> str:
+        """Return the endings in words: `.csv, .md or .json`."""
+        return f"{', '.join(cls.suffixes[:-1])} or {cls.suffixes[-1]}"
 
     def show_commands(self) -> None:
         """Show in the footer the commands that apply, or the keys of the open line."""
@@ -133,8 +136,21 @@ class RowsScreen(CommandScreen[ScreenResultType]):
     def _file_named(self, event: FilterInput.Submitted) -> None:
         self.action_leave_filter()
         if name := event.value.strip():
-            work = write_file(self, self.writing(name))
+            work = self._write(name)
             self.run_worker(work, group="write", exit_on_error=False, description="writing a file")
+
+    async def _write(self, name: str) -> None:
+        """Write a file in a thread; after a failure the name is there to be changed."""
+        try:
+            if suffix_of(name) not in self.suffixes:
+                raise FileError(f"The name must end in {self.endings()}.")
+            written = await asyncio.to_thread(self.writing(name))
+        except FileError as error:
+            self.notify(error.reason, title="Not written", severity="error", markup=False)
+            if self.is_current and not self.is_typing:
+                self.open_line(self.file_input, name)
+        else:
+            self.notify(written, title="Written", markup=False, timeout=4)
 
     def action_copy_row(self) -> None:
         """Copy the name that the row is about, or the whole row if it has no name."""
@@ -197,21 +213,19 @@ class PanelScreen(RowsScreen[ScreenResultType]):
     AUTO_FOCUS = "#table-body"
 
     def __init__(
-        self, view: PanelView, bar: Bar, *, remedy: str, suffixes: Sequence[str], file_hint: Line,
+        self, view: PanelView, bar: Bar, *, remedy: str,
         action_of: Callable[[Span], str | None] = lambda span: None,
     ) -> None:  # fmt: skip
         """`bar` stands below the tabs. `remedy` is the action that the banner recommends.
 
-        `action_of` returns the action of a piece of the status bar. `suffixes` are the endings of files that can be
-        written, which `file_hint` explains in the footer.
+        `action_of` returns the action of a piece of the status bar.
         """
         super().__init__()
         self.view, self.bar_below_tabs = view, bar
         self.title_bar, self.tab_bar, self.banner = TitleBar(), TabBar(id="panels"), Banner(remedy)
         self.status_bar = LinkedBar(action_of, id="status")
         self.filter_input = FilterInput("part of a name", keys_hint=FILTER_HINT)
-        file = f"file to write, ending in {', '.join(suffixes)}"
-        self.file_input = FilterInput(file, keys_hint=file_hint, id="file")
+        self.file_input = self.file_line()
         self.typed = (self.filter_input, self.file_input)
         self._panel_ids: Sequence[str] = ()
         self._panel_id = ""

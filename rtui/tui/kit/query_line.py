@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 MAX_QUERY: Final = 4096
 """No longer line can be typed, in characters."""
 
+MOST_KEPT: Final = 100
+"""Entered lines that are kept."""
+
 QUERY_HINT: Final[Line] = (
     Span(literal(" enter"), Role.ACCENT),
     Span(literal(" finds the keys"), Role.MUTED),
@@ -116,6 +119,7 @@ class QueryLine(FilterInput):
         Binding("tab", "complete(1)", show=False),
         Binding("shift+tab", "complete(-1)", show=False),
         Binding("down", "screen.leave_filter", show=False),
+        Binding("up", "recall", show=False),
         Binding("ctrl+s", "save", show=False),
     ]
 
@@ -136,6 +140,8 @@ class QueryLine(FilterInput):
         self._vocabulary, self._settings, self._target = vocabulary, settings, target
         self._tried: _Tried | None = None
         self._read: tuple[str, Reading] | None = None
+        self._earlier: list[str] = []
+        """The lines that are left to recall, the latest last."""
         self._refused: str | None = None
         """The line that was entered though something is wrong in it."""
 
@@ -174,6 +180,7 @@ class QueryLine(FilterInput):
     def open(self, value: str = "") -> None:
         """Show the line with a text to change, and take the keyboard at once."""
         super().open(value)
+        self._earlier = self._settings.typed.copy()
         self.hint.add_class("-open")
         self.show_hint()
 
@@ -236,6 +243,21 @@ class QueryLine(FilterInput):
             self.screen.set_focus(self)
 
         self.app.push_screen(NameScreen(self.saved), named)
+
+    @on(Input.Submitted)
+    def _remember(self) -> None:
+        typed, text = self._settings.typed, self.value.strip()
+        if text:
+            typed[:] = [*(one for one in typed if one != text), text][-MOST_KEPT:]
+
+    def action_recall(self) -> None:
+        """Put in the line that was entered before, on any screen."""
+        while self._earlier:
+            earlier = self._earlier.pop()
+            if earlier != self.value:
+                self.value = earlier
+                self.cursor_position = len(earlier)
+                return
 
     def action_complete(self, step: int) -> None:
         """Put in a completion at the cursor; again, the next candidate."""

@@ -126,6 +126,8 @@ class SettingsFile:
         self.settings = Settings() if path is None else read_settings(_text(path), path)
         self.failure: SafeText | None = None
         """Why the file could not be read, or the last choice not be written."""
+        self.typed: list[str] = []
+        """The lines of queries that were entered in this run, the latest last."""
         self._unwritten: dict[str, Any] = {}
         self._writing: asyncio.Task[None] | None = None
 

@@ -26,8 +26,8 @@ from rtui.tui.kit.command_screen import FLUSH_S, REST_S
 from rtui.tui.kit.history import ServerPlace
 from rtui.tui.kit.layout import display_text, prose
 from rtui.tui.kit.line_view import LinePanel, MakeLines
-from rtui.tui.kit.panel_screen import SUFFIXES, PanelScreen, write_text
-from rtui.tui.kit.panel_view import PanelStates, PanelView, key_hint, nothing_left_lines, notice_lines
+from rtui.tui.kit.panel_screen import PanelScreen, RowsScreen, suffix_of, write_text
+from rtui.tui.kit.panel_view import PanelStates, PanelView, nothing_left_lines, notice_lines
 from rtui.tui.kit.status_lines import over_title
 from rtui.tui.kit.styled_text import Line, Role, literal
 from rtui.tui.kit.table import TableBody
@@ -36,9 +36,6 @@ from rtui.tui.server import panels as tabs
 
 SAMPLES_SUFFIX: Final = ".jsonl"
 """The ending of files of samples."""
-
-FILE_HINT: Final = key_hint(literal(" writes the list: .csv, .md or .json; all samples: .jsonl"), literal(" cancels"))
-"""Shown while the name of a file is typed."""
 
 
 LEAST_TABLE_LINES: Final = 9
@@ -191,6 +188,7 @@ class ServerScreen(PanelScreen[bytes | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(tabs.SERVER_COMMANDS, Owner.SERVER)
     SCREEN_COMMANDS = (*tabs.SERVER_COMMANDS, *APP_COMMANDS)
+    suffixes = (*RowsScreen.suffixes, SAMPLES_SUFFIX)
     view: HealthPanel
 
     def __init__(
@@ -203,8 +201,7 @@ class ServerScreen(PanelScreen[bytes | None]):
     ) -> None:
         """`states` are the panels' when the screen was left; `clock` gives seconds since the epoch."""
         view = HealthPanel(ServerStates() if states is None else states, id="panel")
-        suffixes = *SUFFIXES, SAMPLES_SUFFIX
-        super().__init__(view, Bar(id="node"), remedy="server.ask", suffixes=suffixes, file_hint=FILE_HINT)
+        super().__init__(view, Bar(id="node"), remedy="server.ask")
         self.source = source
         self._label, self._clock = label, clock
         self._returns_to: ServerPlace | None = None
@@ -393,7 +390,7 @@ class ServerScreen(PanelScreen[bytes | None]):
 
     def writing(self, name: str) -> Callable[[], SafeText]:
         """Return the function that writes the samples of the session, or else the list."""
-        if not name.lower().endswith(SAMPLES_SUFFIX):
+        if suffix_of(name) != SAMPLES_SUFFIX:
             return super().writing(name)
         lines = self.source.sample_lines()
         return lambda: write_text(name, lambda: "".join(lines), counted(len(lines) - 1, "sample"))

@@ -266,6 +266,48 @@ async def test_the_list_is_written(tmp_path: Path) -> None:
         assert len((tmp_path / "found.csv").read_text().splitlines()) == 6
 
 
+@pytest.mark.parametrize("name", ["found.exe", "found", "nowhere/found.csv", "folder.txt"])
+async def test_a_file_that_cannot_be_written_leaves_its_name_to_be_changed(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder.txt" / "full").mkdir(parents=True)
+    path = str(tmp_path / name)
+    async with finding("in:hostile") as (user, screen):
+        await user.pilot.press("w")
+        screen.file_input.value = path
+        await user.pilot.press("enter")
+        app = user.pilot.app
+        await until(user.pilot, lambda: bool(app._notifications) and screen.file_input.is_open)
+        assert screen.file_input.value == path
+        assert app.focused is screen.file_input
+        told = next(iter(app._notifications)).message
+        assert (".txt, .csv, .md or .json" in told) is (name in ("found.exe", "found"))
+        await user.pilot.press("escape")
+        assert len(lines(screen)) == 5
+
+
+async def test_found_keys_come_back_after_escape() -> None:
+    async with finding("in:lock") as (user, _):
+        await user.pilot.press("down", "escape")
+        await until(user.pilot, lambda: user.pilot.app.screen is user.screen)
+        await user.pilot.press("ctrl+o")
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, FindScreen))
+        back = user.pilot.app.screen
+        assert isinstance(back, FindScreen)
+        await until(user.pilot, lambda: names(back)[:1] == ["lock:order:0"])
+        await user.pilot.press("slash", "up", "up")
+        assert back.query_input.value == "in:lock"
+        await user.pilot.press("escape", "escape")
+        await until(user.pilot, lambda: user.pilot.app.screen is user.screen)
+        await user.pilot.press("slash", *keys_for("lock:order:7"), "enter")
+        await until(user.pilot, lambda: user.name == b"lock:order:7")
+        filter_input = user.screen.filter_input
+        await user.pilot.press("slash", "up")
+        assert filter_input.value == "lock:order:7"
+        await user.pilot.press("up")
+        assert filter_input.value == "in:lock"
+        await user.pilot.press("up", "enter")
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, FindScreen))
+
+
 async def test_nothing_hostile_is_shown() -> None:
     async with finding("in:hostile") as (user, screen):
         await until(user.pilot, lambda: len(lines(screen)) == 5)
