@@ -29,8 +29,7 @@ from rtui.server.wire.supervised_tasks import as_rtui_error
 from rtui.tui.connect import ConnectScreen, DatabasesScreen, ServersScreen, known_places, of_report_first
 from rtui.tui.kit.choice import QuitScreen
 from rtui.tui.kit.command import APP_COMMANDS, Owner, bindings
-from rtui.tui.kit.command_screen import KeysWanted
-from rtui.tui.kit.history import History, Leaving
+from rtui.tui.kit.command_screen import History, KeysWanted, Leaving
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.terminal import disable_input

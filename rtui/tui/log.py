@@ -32,11 +32,9 @@ from rtui.tui.kit.command import (
     bindings,
     move_commands,
 )
-from rtui.tui.kit.command_screen import FLUSH_S, REST_S, drive
-from rtui.tui.kit.history import LogPlace
+from rtui.tui.kit.command_screen import FLUSH_S, REST_S, LogPlace, drive
 from rtui.tui.kit.line_view import LinePanel, OpenRows, set_content_height
-from rtui.tui.kit.panel_screen import RowsScreen
-from rtui.tui.kit.panel_view import key_hint
+from rtui.tui.kit.panel_screen import RowsScreen, key_hint
 from rtui.tui.kit.status_lines import over_title
 from rtui.tui.kit.styled_text import Line, literal
 

@@ -19,7 +19,7 @@ from rtui.keyspace.slices import Slices
 from rtui.keyspace.text.display import SafeText
 from rtui.server.guard.command import unpack_requests
 from rtui.server.wire.command_log import CommandLog, LogEntry, Purpose
-from rtui.tui.kit.layout import Piece, display, display_text, fitted, prose
+from rtui.tui.kit.layout import LinePart, display, display_text, fitted, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, joined, left, line_width, literal, right, wrap
 
 _FRAMING: Final = re.compile(rb"(?:^|\r\n)(?:[*$]\d+\r\n)*")
@@ -297,18 +297,18 @@ def ms_text(ms: float) -> SafeText:
 def summary_line(log: CommandLog, shown: int, needle: str, width: int) -> Line:
     """Return the sums of the log, the number of dropped entries, and whether the file is written."""
     pieces = [
-        Piece(0, (Span(counted(log.commands, "command"), Role.STRONG),)),
-        Piece(1, (Span(SafeText(f"{humanize.size(log.bytes_out)} sent")),)),
-        Piece(1, (Span(SafeText(f"{humanize.size(log.bytes_in)} received")),)),
-        Piece(3, (Span(counted(len(log.entries), "entry", plural="entries"), Role.MUTED),)),
+        LinePart(0, (Span(counted(log.commands, "command"), Role.STRONG),)),
+        LinePart(1, (Span(SafeText(f"{humanize.size(log.bytes_out)} sent")),)),
+        LinePart(1, (Span(SafeText(f"{humanize.size(log.bytes_in)} received")),)),
+        LinePart(3, (Span(counted(len(log.entries), "entry", plural="entries"), Role.MUTED),)),
     ]
     if log.dropped:
-        pieces.append(Piece(2, (Span(SafeText(f"{humanize.count(log.dropped)} older dropped"), Role.WARN),)))
+        pieces.append(LinePart(2, (Span(SafeText(f"{humanize.count(log.dropped)} older dropped"), Role.WARN),)))
     if needle:
         found = SafeText(f"{humanize.count(shown)} {_with(needle)}")
-        pieces.insert(0, Piece(0, (Span(found, Role.ACCENT),)))
+        pieces.insert(0, LinePart(0, (Span(found, Role.ACCENT),)))
     if log.failure is not None:
-        pieces.insert(0, Piece(0, (Span(log.failure, Role.WARN),)))
+        pieces.insert(0, LinePart(0, (Span(log.failure, Role.WARN),)))
     line = clip((gap(1), *fitted(pieces, width - 2)), width)
     return (*line, gap(width - line_width(line)))
 

@@ -41,15 +41,24 @@ from rtui.tui.find.screen import FindScreen, new_rows
 from rtui.tui.goto import COMMAND_KINDS, NARROWING, Destination, GotoKind, GotoScreen, Loaded
 from rtui.tui.help import HelpScreen
 from rtui.tui.help_pages import HelpPage, conventions_page, rules_page, topics
-from rtui.tui.kit import bars, line_view, panel_view, table
+from rtui.tui.kit import bars, line_view, panel_screen, table
 from rtui.tui.kit.command import APP_COMMANDS, ScreenCommand
-from rtui.tui.kit.command_screen import CommandScreen, KeysWanted
-from rtui.tui.kit.history import FoundPlace, History, LogPlace, PanelPlace, Place, ServerPlace, TreePlace
+from rtui.tui.kit.command_screen import (
+    CommandScreen,
+    FoundPlace,
+    History,
+    KeysWanted,
+    LogPlace,
+    PanelPlace,
+    Place,
+    ServerPlace,
+    TreePlace,
+)
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.query_hints import vocabulary_of
 from rtui.tui.kit.settings import SettingsFile, saved_queries
 from rtui.tui.kit.styled_text import literal
-from rtui.tui.kit.textual_private import Toast
+from rtui.tui.kit.terminal import Toast
 from rtui.tui.kit.themes import CSS_FILE
 from rtui.tui.log import LOG_COMMANDS, LogScreen, LogView
 from rtui.tui.server.panels import NODES, SERVER_COMMANDS
@@ -412,7 +421,7 @@ def all_css() -> str:
         App, Screen, ModalScreen, Widget, ScrollView, Vertical, Horizontal, Input, OptionList, SelectionList, Toast,
         ScrollBar, line_view.LinePanel, bars.Bar, key_tree.KeyTree, line_view.RowsView,
         detail_pane.DetailPane, value_pane.ValuePane, value_view.ValuePrompt, value_view.ValueView,
-        line_view.ScrollingPanel, bars.TabBar, panel_view.PanelView, table.TableBody, table.ReportTable, LogView,
+        line_view.ScrollingPanel, bars.TabBar, panel_screen.PanelView, table.TableBody, table.ReportTable, LogView,
         FoundBody,
     )  # fmt: skip
     return "\n".join([*(str(getattr(source, "DEFAULT_CSS", "")) for source in sources), CSS_FILE.read_text("utf-8")])

@@ -42,8 +42,8 @@ from rtui.tui.kit.chart_lines import (
     standing,
     without,
 )
-from rtui.tui.kit.layout import MARGIN, Piece, display, display_text, fitted, tab
-from rtui.tui.kit.panel_view import following
+from rtui.tui.kit.layout import MARGIN, LinePart, display, display_text, fitted, tab
+from rtui.tui.kit.panel_screen import following
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, left, line_width, literal, right, width_of
 from rtui.tui.kit.table_rows import Order
 
@@ -214,14 +214,14 @@ def cliff_lines(report: Report, axis: Axis, width: int, height: int) -> list[Lin
         name = display_text(cliff.label, limit=LABEL_CELLS)
         keys = SafeText(f"{keys_text(cliff.keys, coverage)} {noun(plain(cliff.keys), 'key')} of {name}")
         pieces = [
-            Piece(0, (Span(SafeText(f"{start}–{_time_text(cliff.end_s, '%H:%M')}"), Role.STRONG),)),
-            Piece(0, (Span(keys),)),
-            Piece(1, (Span(SafeText(f"{share_text(cliff.share)} of it"), Role.WARN),)),
+            LinePart(0, (Span(SafeText(f"{start}–{_time_text(cliff.end_s, '%H:%M')}"), Role.STRONG),)),
+            LinePart(0, (Span(keys),)),
+            LinePart(1, (Span(SafeText(f"{share_text(cliff.share)} of it"), Role.WARN),)),
         ]
         if cliff.memory_bytes is not None:
-            pieces.append(Piece(2, (Span(size_text(cliff.memory_bytes, coverage)),)))
+            pieces.append(LinePart(2, (Span(size_text(cliff.memory_bytes, coverage)),)))
         expected = SafeText(f"{fmt.written(cliff.expected_keys, fmt.short_count)} expected")
-        pieces.append(Piece(3, (Span(expected, Role.MUTED),)))
+        pieces.append(LinePart(3, (Span(expected, Role.MUTED),)))
         more = _beside_mark(GUTTER_CELLS + axis.cell_of(cliff.start_s), pieces, width)
         if len(lines) + len(more) <= max(1, height):
             lines += more
@@ -229,7 +229,7 @@ def cliff_lines(report: Report, axis: Axis, width: int, height: int) -> list[Lin
     return lines or [(gap(GUTTER_CELLS), Span(none, Role.FAINT))]
 
 
-def _beside_mark(at: int, pieces: Sequence[Piece], width: int) -> list[Line]:
+def _beside_mark(at: int, pieces: Sequence[LinePart], width: int) -> list[Line]:
     """Place text behind a mark in column `at`, else before it, else below it; it may lose its last piece for that."""
     mark = Span(literal("▲"), Role.WARN)
     for kept in (pieces, pieces[:-1]):
@@ -406,23 +406,23 @@ def _headline(report: Report, width: int) -> Line:
     if stats.no_ttl_share is None:
         why = display_text(column.reason) if column is not None and column.reason else literal("no reason is given")
         return Span(literal("Times to live are not known: "), Role.WARN), Span(why, Role.MUTED)
-    pieces = [Piece(0, (Span(literal("without TTL "), Role.MUTED), Span(share_text(stats.no_ttl_share), Role.STRONG),
+    pieces = [LinePart(0, (Span(literal("without TTL "), Role.MUTED), Span(share_text(stats.no_ttl_share), Role.STRONG),
                         Span(literal(" of keys"), Role.MUTED)))]  # fmt: skip
     if stats.no_ttl_memory_bytes is not None and stats.memory_bytes:
         part = share_text(share_within(stats.no_ttl_memory_bytes, stats.memory_bytes))
-        pieces.append(Piece(1, (Span(part, Role.STRONG), Span(literal(" of bytes"), Role.MUTED))))
+        pieces.append(LinePart(1, (Span(part, Role.STRONG), Span(literal(" of bytes"), Role.MUTED))))
     if stats.ttl is not None:
         is_estimate = any(isinstance(one, Estimate) for one in stats.ttl)
         expiring: Figure = round(sum(map(plain, stats.ttl)))
         if is_estimate:
             expiring = without(stats.keys, stats.no_ttl_keys or 0)
         verb = literal(" key expires") if fmt.noun(expiring, "key") == "key" else literal(" keys expire")
-        pieces.append(Piece(2, (Span(keys_text(expiring, coverage), Role.STRONG), Span(verb, Role.MUTED))))
+        pieces.append(LinePart(2, (Span(keys_text(expiring, coverage), Role.STRONG), Span(verb, Role.MUTED))))
     if stats.soonest_expiry_s is not None:
         away_s = stats.soonest_expiry_s - report.head.made_at_s
         first = fmt.duration(round(away_s * fmt.SECOND_MS)) if away_s >= 1 else literal("within a second")
         before = literal("the first in ") if away_s >= 1 else literal("the first ")
-        pieces.append(Piece(3, (Span(before, Role.MUTED), Span(first))))
+        pieces.append(LinePart(3, (Span(before, Role.MUTED), Span(first))))
     return fitted(pieces, width)
 
 

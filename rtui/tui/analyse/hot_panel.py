@@ -33,7 +33,7 @@ from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, sample_note, u
 from rtui.tui.kit.chart_lines import HorizontalBar, bar_lines, beside_each_other, inset, paragraph
 from rtui.tui.kit.choice import CardScreen
 from rtui.tui.kit.layout import display, display_text, prose, tab
-from rtui.tui.kit.panel_view import following
+from rtui.tui.kit.panel_screen import following
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, left, literal, type_role, width_of
 
 DEFAULT: Final = Consent(duration_s=60, sample_ratio=100)

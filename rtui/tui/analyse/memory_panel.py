@@ -28,7 +28,7 @@ from rtui.analysis.report.tables.totals import namespaces
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable, panel_command
 from rtui.tui.kit.layout import display, display_text
-from rtui.tui.kit.panel_view import following
+from rtui.tui.kit.panel_screen import following
 from rtui.tui.kit.styled_text import (
     HEAT,
     Line,

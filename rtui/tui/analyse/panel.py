@@ -23,7 +23,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.clipboard import Copy
 from rtui.tui.kit.command import Group, Owner, ScreenCommand
 from rtui.tui.kit.layout import display_text
-from rtui.tui.kit.panel_view import PanelStates
+from rtui.tui.kit.panel_screen import PanelStates
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 from rtui.tui.kit.table_rows import Order
 

@@ -27,7 +27,7 @@ from rtui.tui.kit.bars import Bar
 from rtui.tui.kit.command import Condition, Conditions, Group, Owner, ScreenCommand
 from rtui.tui.kit.command_screen import KeysWanted
 from rtui.tui.kit.line_view import LinePanel, MakeLines
-from rtui.tui.kit.panel_view import PanelView, note_line
+from rtui.tui.kit.panel_screen import PanelView, note_line
 from rtui.tui.kit.table import MOVE_COMMANDS, SORT_COMMANDS, TableBody
 
 PANELS: Final[tuple[Panel[Any], ...]] = (

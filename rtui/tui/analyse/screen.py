@@ -29,8 +29,7 @@ from rtui.tui.kit.bars import Bar
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.clipboard import Copy
 from rtui.tui.kit.command import APP_COMMANDS, RULES_PAGE, Condition, Conditions, HelpSubject, Owner, bindings
-from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, KeysWanted
-from rtui.tui.kit.history import Leaving, PanelPlace
+from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, KeysWanted, Leaving, PanelPlace
 from rtui.tui.kit.panel_screen import PanelScreen, RunScreen
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import analyse_banner, run_action_of

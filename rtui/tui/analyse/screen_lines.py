@@ -21,8 +21,8 @@ from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.identity import NoTouch
 from rtui.tui.analyse.panel import NOTHING_TO_LIST, PanelTable
-from rtui.tui.kit.layout import LEAST_REASON, Piece, ago, display_text, fitted, prose, tab_line
-from rtui.tui.kit.panel_view import nothing_left_lines, notice_lines
+from rtui.tui.kit.layout import LEAST_REASON, LinePart, ago, display_text, fitted, prose, tab_line
+from rtui.tui.kit.panel_screen import nothing_left_lines, notice_lines
 from rtui.tui.kit.status_lines import (
     FIGURES_FROM,
     MIN_LABEL_CELLS,
@@ -136,21 +136,21 @@ def title_line(
     """
     server = status.server if report is None else report.head.server
     name = cut_middle(display_text(server.label) if label is None else label, max(MIN_LABEL_CELLS, width // 4))
-    pieces = [Piece(0, (Span(name, Role.STRONG),))]
+    pieces = [LinePart(0, (Span(name, Role.STRONG),))]
     product = display_text(f"{server.product} {server.version}".strip())
     if product:
-        pieces.append(Piece(5, (Span(product, Role.MUTED),)))
+        pieces.append(LinePart(5, (Span(product, Role.MUTED),)))
     if server.role:
-        pieces.append(Piece(6, (Span(display_text(server.role), Role.MUTED),)))
-    pieces.append(Piece(3, (Span(SafeText(f"db{server.db}"), Role.MUTED),)))
+        pieces.append(LinePart(6, (Span(display_text(server.role), Role.MUTED),)))
+    pieces.append(LinePart(3, (Span(SafeText(f"db{server.db}"), Role.MUTED),)))
     if status.is_live:
-        pieces.append(Piece(1, (Span(literal("READ-ONLY"), Role.GOOD),)))
+        pieces.append(LinePart(1, (Span(literal("READ-ONLY"), Role.GOOD),)))
     elif report is not None:
         made = SafeText(f"{fmt.moment(report.head.made_at_s)} UTC")
-        pieces.append(Piece(1, (Span(literal("report of "), Role.MUTED), Span(made, Role.ACCENT))))
+        pieces.append(LinePart(1, (Span(literal("report of "), Role.MUTED), Span(made, Role.ACCENT))))
         age = ago(None if clock_s is None else clock_s - report.head.made_at_s)
         if age:
-            pieces.append(Piece(2, (Span(age, Role.STRONG),)))
+            pieces.append(LinePart(2, (Span(age, Role.STRONG),)))
     if report is not None:
         pieces += scope_pieces(report.head.scope.match, report.head.scope.key_type)
     right = (*_coverage(status, report), gap(1))
@@ -206,46 +206,46 @@ def status_line(
     return bar_line(head, [*progress_bar(status.progress, width), *numbers, *_notes(status, report)], width)
 
 
-def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool) -> list[Piece]:
+def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool) -> list[LinePart]:
     """Return progress, speed and cost, then the columns that are missing, by the reason."""
     progress = status.progress
     state = progress.state
-    pieces: list[Piece] = []
+    pieces: list[LinePart] = []
     nouns = SafeText(f" {fmt.noun(progress.keys, 'key')}")
     if status.is_under_way:
-        pieces.append(Piece(1, (Span(fmt.short_count(progress.keys)), Span(nouns, Role.MUTED))))
+        pieces.append(LinePart(1, (Span(fmt.short_count(progress.keys)), Span(nouns, Role.MUTED))))
     elif state.is_over and not shows_cost:
-        pieces.append(Piece(3, (Span(fmt.count(progress.keys)), Span(nouns, Role.MUTED))))
+        pieces.append(LinePart(3, (Span(fmt.count(progress.keys)), Span(nouns, Role.MUTED))))
     pieces += speed_pieces(progress, shows_cost=shows_cost)
     if status.is_live and not state.is_over:
-        pieces.append(Piece(1, (Span(literal("pace "), Role.MUTED), Span(SafeText(status.pace.value)))))
+        pieces.append(LinePart(1, (Span(literal("pace "), Role.MUTED), Span(SafeText(status.pace.value)))))
     if status.is_under_way or (state.is_over and not shows_cost and status.cost.server_us):
-        pieces.append(Piece(2, (Span(literal("server "), Role.MUTED), Span(fmt.share(status.cost.server_share)))))
+        pieces.append(LinePart(2, (Span(literal("server "), Role.MUTED), Span(fmt.share(status.cost.server_share)))))
     if state.is_over and status.cost.elapsed_s and not shows_cost:
         took = fmt.duration(round(status.cost.elapsed_s * fmt.SECOND_MS))
-        pieces.append(Piece(5, (Span(literal("took "), Role.MUTED), Span(took))))
+        pieces.append(LinePart(5, (Span(literal("took "), Role.MUTED), Span(took))))
     age = ago(status.age_s)
     if age:
-        pieces.append(Piece(3, (Span(SafeText(f"asked {age}"), Role.MUTED),)))
+        pieces.append(LinePart(3, (Span(SafeText(f"asked {age}"), Role.MUTED),)))
     if shows_cost:
         pieces += cost_pieces(status.cost)
     columns = {} if report is None else report.head.columns
     for column_state, (word, role, rank) in _MISSING.items():
         names = [display_text(fmt.fact_name(name)) for name, one in columns.items() if one.state is column_state]
         if names:
-            pieces.append(Piece(rank, (Span(SafeText(f"{word}: "), role), Span(joined(names, ", "), role))))
+            pieces.append(LinePart(rank, (Span(SafeText(f"{word}: "), role), Span(joined(names, ", "), role))))
     return pieces
 
 
-def _notes(status: AnalysisStatus, report: Report | None) -> list[Piece]:
+def _notes(status: AnalysisStatus, report: Report | None) -> list[LinePart]:
     """Return why the analysis ended or waits, else the last note about it."""
     if status.progress.reason:
-        return [Piece(1, (Span(cut(status.progress.reason, REASON_CELLS), Role.WARN),), LEAST_REASON)]
+        return [LinePart(1, (Span(cut(status.progress.reason, REASON_CELLS), Role.WARN),), LEAST_REASON)]
     if report is not None and report.head.coverage.reason and not status.is_under_way:
         why = display_text(report.head.coverage.reason, limit=REASON_CELLS)
-        return [Piece(2, (Span(why, Role.WARN),), LEAST_REASON)]
+        return [LinePart(2, (Span(why, Role.WARN),), LEAST_REASON)]
     notes = [*(() if report is None else map(display_text, report.head.notes)), *status.notes]
-    return [Piece(9, (Span(notes[-1], Role.MUTED),))] if notes else []
+    return [LinePart(9, (Span(notes[-1], Role.MUTED),))] if notes else []
 
 
 def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:

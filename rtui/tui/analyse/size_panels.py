@@ -36,7 +36,7 @@ from rtui.tui.kit.chart_lines import (
     standing,
 )
 from rtui.tui.kit.layout import MARGIN, display, display_text
-from rtui.tui.kit.panel_view import following
+from rtui.tui.kit.panel_screen import following
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, joined, left, line_width, literal, type_role, width_of
 from rtui.tui.kit.table_rows import Order
 

@@ -23,20 +23,26 @@ from rtui.analysis.report.tables.slots import slots as fullest_slots
 from rtui.analysis.report.tables.table import Subject
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable, panel_command, unfound
-from rtui.tui.analyse.slot_map import (
+from rtui.tui.kit.chart_lines import (
     GUTTER_CELLS,
     SHADES,
+    HorizontalBar,
     SlotMap,
     SlotOwners,
+    bar_lines,
+    beside_each_other,
     fitting_map,
     flagged,
+    inset,
+    keys_text,
     legend,
     map_lines,
     masked,
+    paragraph,
     shaded,
+    size_text,
 )
-from rtui.tui.kit.chart_lines import HorizontalBar, bar_lines, beside_each_other, inset, keys_text, paragraph, size_text
-from rtui.tui.kit.layout import MARGIN, Piece, display, fitted, tab
+from rtui.tui.kit.layout import MARGIN, LinePart, display, fitted, tab
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, line_width, literal, width_of
 from rtui.tui.kit.table_rows import Order
 
@@ -244,13 +250,13 @@ class SlotTexts:
         per_cell = self._map.slots_per_cell
         total = Span(SafeText(f"{self.loads.text(sum(self.loads.values))}{of_sample}"), Role.STRONG)
         nodes = "" if self.owners is None else f" of {counted(self.owners.count, 'node')}"
-        pieces = [Piece(0, (total, Span(SafeText(f" in {counted(sum(self.owned), 'slot')}{nodes}"), Role.MUTED)))]
+        pieces = [LinePart(0, (total, Span(SafeText(f" in {counted(sum(self.owned), 'slot')}{nodes}"), Role.MUTED)))]
         if self.owners is not None:
-            pieces += [Piece(1, (span,)) for span in self.owners.headline()]
+            pieces += [LinePart(1, (span,)) for span in self.owners.headline()]
         if per_cell > 1:
-            pieces.append(Piece(2, (Span(SafeText(f"each cell is {per_cell} slots"), Role.MUTED),)))
+            pieces.append(LinePart(2, (Span(SafeText(f"each cell is {per_cell} slots"), Role.MUTED),)))
         if self._state.by_bytes and not self.loads.is_bytes:
-            pieces.append(Piece(1, (Span(literal("bytes are not known"), Role.WARN),)))
+            pieces.append(LinePart(1, (Span(literal("bytes are not known"), Role.WARN),)))
         return fitted(pieces, width)
 
     def pointer(self) -> tuple[Span, Span]:
@@ -266,7 +272,7 @@ class SlotTexts:
         lines: list[Line] = [(Span(part),) for part in parts]
         if self.owners is not None:
             lines[1:1] = [(self.owners.name(self.cursor, self._cell),), *self.owners.notes(self._cell)]
-        pieces = [Piece(rank, line) for rank, line in enumerate(lines)]
+        pieces = [LinePart(rank, line) for rank, line in enumerate(lines)]
         before, mark = self.pointer()
         at = line_width((before,))
         if at < width // 2:

@@ -27,7 +27,7 @@ from rtui.tui.browse.tree_lines import Totals, count_text, known_count
 from rtui.tui.browse.value_pane import ValuePane
 from rtui.tui.browse.value_writer import Run
 from rtui.tui.kit.bars import LinkedBar, TabBar
-from rtui.tui.kit.layout import BETWEEN, Piece, display, fitted, tab_line
+from rtui.tui.kit.layout import BETWEEN, LinePart, display, fitted, tab_line
 from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, line_width, literal, type_role
 
@@ -223,7 +223,7 @@ def summary_line(detail: Detail, totals: Totals, now_s: float | None, width: int
     return (*shown, gap(width - line_width(shown)))
 
 
-def _pieces(detail: Detail, totals: Totals, now_s: float | None) -> list[Piece]:
+def _pieces(detail: Detail, totals: Totals, now_s: float | None) -> list[LinePart]:
     if detail.level is not None:
         return detail.level.summary()
     if detail.key is None:
@@ -232,37 +232,37 @@ def _pieces(detail: Detail, totals: Totals, now_s: float | None) -> list[Piece]:
         node = detail.row.namespace
         known = known_count(node, totals.complete)
         pieces = [
-            Piece(0, (Span(cut_middle(display(node.path(), limit=NAME_CELLS * 2), NAME_CELLS), Role.STRONG),)),
-            Piece(0, (Span(count_text(known)), Span(SafeText(f" {noun(known.value, 'key')}"), Role.MUTED))),
+            LinePart(0, (Span(cut_middle(display(node.path(), limit=NAME_CELLS * 2), NAME_CELLS), Role.STRONG),)),
+            LinePart(0, (Span(count_text(known)), Span(SafeText(f" {noun(known.value, 'key')}"), Role.MUTED))),
         ]
         found = None if totals.figures is None else totals.figures.figures(node, known).memory_bytes
-        return pieces if found is None else [*pieces, Piece(1, (Span(fmt.size(found.value, found.mark)),))]
+        return pieces if found is None else [*pieces, LinePart(1, (Span(fmt.size(found.value, found.mark)),))]
     name = display(detail.key, limit=NAME_CELLS * 2) if detail.key else literal("(empty name)")
-    pieces = [Piece(1, (Span(cut_middle(name, NAME_CELLS), Role.STRONG),))]
+    pieces = [LinePart(1, (Span(cut_middle(name, NAME_CELLS), Role.STRONG),))]
     facts = detail.facts
     if facts is None:
         why = detail.failure if detail.failure is not None else literal("…")
-        return [*pieces, Piece(0, (Span(why, Role.FAINT),))]
+        return [*pieces, LinePart(0, (Span(why, Role.FAINT),))]
     if facts.is_gone:
-        return [*pieces, Piece(0, (Span(literal("gone"), Role.WARN),))]
+        return [*pieces, LinePart(0, (Span(literal("gone"), Role.WARN),))]
     if not isinstance(facts.type, Unknown):
-        pieces.append(Piece(0, (Span(display(facts.type, limit=16), type_role(facts.type)),)))
+        pieces.append(LinePart(0, (Span(display(facts.type, limit=16), type_role(facts.type)),)))
     if not isinstance(facts.length, Unknown):
         kind = facts.redis_type
-        pieces.append(Piece(2, (Span(counted(facts.length, kind.unit, plural=kind.units)),)))
+        pieces.append(LinePart(2, (Span(counted(facts.length, kind.unit, plural=kind.units)),)))
     if not isinstance(facts.memory_bytes, Unknown):
-        pieces.append(Piece(3, (Span(fmt.size(facts.memory_bytes, Mark.ABOUT)),)))
+        pieces.append(LinePart(3, (Span(fmt.size(facts.memory_bytes, Mark.ABOUT)),)))
     left = facts.ttl_ms if now_s is None else ttl_at(facts.ttl_ms, facts.asked_at_s, now_s)
     if left is NO_TTL:
-        pieces.append(Piece(4, (Span(literal("no TTL"), Role.MUTED),)))
+        pieces.append(LinePart(4, (Span(literal("no TTL"), Role.MUTED),)))
     elif left == 0:
-        pieces.append(Piece(0, (Span(literal("expired"), Role.WARN),)))
+        pieces.append(LinePart(0, (Span(literal("expired"), Role.WARN),)))
     elif isinstance(left, int):
-        pieces.append(Piece(2, (Span(literal("TTL "), Role.MUTED), Span(fmt.duration(left)))))
+        pieces.append(LinePart(2, (Span(literal("TTL "), Role.MUTED), Span(fmt.duration(left)))))
     age = age_line(facts.asked_at_s, now_s)
     if age:
-        pieces.append(Piece(3, age))
-    return [*pieces, Piece(5, (Span(literal("Enter shows the details"), Role.FAINT),))]
+        pieces.append(LinePart(3, age))
+    return [*pieces, LinePart(5, (Span(literal("Enter shows the details"), Role.FAINT),))]
 
 
 def head_lines(

@@ -36,7 +36,7 @@ from rtui.tui.browse.tree_lines import (
     indent_cells,
 )
 from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow, plain_rows
-from rtui.tui.kit.layout import MARGIN, Piece, bar, display, display_text, prose
+from rtui.tui.kit.layout import MARGIN, LinePart, bar, display, display_text, prose
 from rtui.tui.kit.styled_text import (
     Line,
     Role,
@@ -131,17 +131,17 @@ class LevelDetail:
             last,
         ]
 
-    def summary(self) -> list[Piece]:
+    def summary(self) -> list[LinePart]:
         """Return the line for narrow terminals."""
         keys = self.keys
         pieces = [
-            Piece(0, (Span(cut_middle(self.title, SUMMARY_CELLS), Role.STRONG),)),
-            Piece(0, (Span(count_text(keys)), Span(SafeText(f" {fmt.noun(keys.value, 'key')}"), Role.MUTED))),
+            LinePart(0, (Span(cut_middle(self.title, SUMMARY_CELLS), Role.STRONG),)),
+            LinePart(0, (Span(count_text(keys)), Span(SafeText(f" {fmt.noun(keys.value, 'key')}"), Role.MUTED))),
         ]
         found = self.schema.figures(self.level).memory_bytes
         if found is not None:
-            pieces.append(Piece(1, (Span(fmt.size(found.value, found.mark)),)))
-        return [*pieces, Piece(2, (Span(literal("Enter lists its keys"), Role.FAINT),))]
+            pieces.append(LinePart(1, (Span(fmt.size(found.value, found.mark)),)))
+        return [*pieces, LinePart(2, (Span(literal("Enter lists its keys"), Role.FAINT),))]
 
     def rows(self, registry: Registry | None, note: SafeText, width: int) -> list[ValueRow]:
         """Return the body of the details; `note` is the age of an analysis's figures."""

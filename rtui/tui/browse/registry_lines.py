@@ -22,7 +22,7 @@ from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.browse.fact_lines import LABEL_CELLS
 from rtui.tui.browse.tree_lines import REASONS
 from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow, plain_rows
-from rtui.tui.kit.layout import MARGIN, Piece, display, display_text, fitted, prose
+from rtui.tui.kit.layout import MARGIN, LinePart, display, display_text, fitted, prose
 from rtui.tui.kit.styled_text import (
     ELLIPSIS,
     Line,
@@ -89,39 +89,39 @@ class RegistryLines:
         return rows
 
 
-def _line(label: SafeText, pieces: Sequence[Piece], width: int) -> Line:
+def _line(label: SafeText, pieces: Sequence[LinePart], width: int) -> Line:
     room = width - 2 * MARGIN - LABEL_CELLS
     shown = clip(fitted(pieces, room), room) if pieces else (Span(fmt.NOTHING, Role.FAINT),)
     return (gap(MARGIN), Span(left(label, LABEL_CELLS), Role.MUTED), *shown)
 
 
-def _pattern(registry: Registry, entry: Entry | None, room: int) -> list[Piece]:
+def _pattern(registry: Registry, entry: Entry | None, room: int) -> list[LinePart]:
     if entry is None:
         severity = registry.rules.severity("key-unregistered")
-        return [Piece(0, (Span(literal("none has been registered"), _ROLES.get(severity, Role.MUTED)),))]
-    pieces = [Piece(0, (Span(cut_middle(display_text(entry.pattern.text), room), Role.STRONG),))]
+        return [LinePart(0, (Span(literal("none has been registered"), _ROLES.get(severity, Role.MUTED)),))]
+    pieces = [LinePart(0, (Span(cut_middle(display_text(entry.pattern.text), room), Role.STRONG),))]
     if entry.origin:
-        pieces.append(Piece(2, (Span(display_text(entry.origin), Role.MUTED),)))
+        pieces.append(LinePart(2, (Span(display_text(entry.origin), Role.MUTED),)))
     if entry.owner:
-        pieces.append(Piece(1, (Span(literal("owner "), Role.MUTED), Span(display_text(entry.owner)))))
+        pieces.append(LinePart(1, (Span(literal("owner "), Role.MUTED), Span(display_text(entry.owner)))))
     return pieces
 
 
-def _purpose(entry: Entry | None) -> list[Piece]:
+def _purpose(entry: Entry | None) -> list[LinePart]:
     if entry is None:
         return []
     pieces = []
     if entry.deprecated:
         text = SafeText(f"deprecated: {display_text(entry.deprecated)}")
-        pieces.append(Piece(0, (Span(text, Role.WARN),)))
+        pieces.append(LinePart(0, (Span(text, Role.WARN),)))
     if entry.purpose:
-        pieces.append(Piece(1 if entry.deprecated else 0, (Span(display_text(entry.purpose)),)))
+        pieces.append(LinePart(1 if entry.deprecated else 0, (Span(display_text(entry.purpose)),)))
     if entry.scene:
-        pieces.append(Piece(2, (Span(display_text(entry.scene), Role.MUTED),)))
+        pieces.append(LinePart(2, (Span(display_text(entry.scene), Role.MUTED),)))
     return pieces
 
 
-def _checks(registry: Registry, entry: Entry | None, facts: KeyFacts) -> list[Piece]:
+def _checks(registry: Registry, entry: Entry | None, facts: KeyFacts) -> list[LinePart]:
     """Return the expectations, unmet ones first."""
     if entry is None:
         return []
@@ -135,15 +135,15 @@ def _checks(registry: Registry, entry: Entry | None, facts: KeyFacts) -> list[Pi
     return [_check(registry, check, found) for check in checks]
 
 
-def _check(registry: Registry, check: Check, found: Found) -> Piece:
+def _check(registry: Registry, check: Check, found: Found) -> LinePart:
     expected = display_text(check.expected)
     short = expected if check.fact == "type" else SafeText(f"{check.fact} {expected}")
     if check.breach is not None:
         what = SafeText(f"{check.fact}: expected {expected}, {_found(check, found)}")
         return _piece(registry, check.breach.value, literal("✗ "), what)
     if not check.is_known:
-        return Piece(2, (Span(SafeText(f"? {short}"), Role.FAINT),))
-    return Piece(1, (Span(literal("✓ "), Role.GOOD), Span(short, Role.MUTED)))
+        return LinePart(2, (Span(SafeText(f"? {short}"), Role.FAINT),))
+    return LinePart(1, (Span(literal("✓ "), Role.GOOD), Span(short, Role.MUTED)))
 
 
 def _found(check: Check, found: Found) -> SafeText:
@@ -160,11 +160,11 @@ def _found(check: Check, found: Found) -> SafeText:
     return SafeText(f"has {fmt.count(found.length or 0)}")
 
 
-def _piece(registry: Registry, rule: str, mark: SafeText, what: SafeText) -> Piece:
+def _piece(registry: Registry, rule: str, mark: SafeText, what: SafeText) -> LinePart:
     """Return a broken rule, coloured by its severity; a rule that is off is muted."""
     severity = registry.rules.severity(rule)
     role = _ROLES.get(severity, Role.MUTED)
-    return Piece(0 if severity is Severity.ERROR else 1, (Span(mark, role), Span(cut(what, 60), role)))
+    return LinePart(0 if severity is Severity.ERROR else 1, (Span(mark, role), Span(cut(what, 60), role)))
 
 
 def _title(rule: str) -> str:

@@ -40,8 +40,7 @@ from rtui.tui.kit.bars import Banner, FilterInput, TitleBar
 from rtui.tui.kit.choice import SwitchScreen, TextCard
 from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
-from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen, KeysWanted
-from rtui.tui.kit.history import TreePlace
+from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen, KeysWanted, TreePlace
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import browse_banner, title_line

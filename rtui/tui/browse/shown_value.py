@@ -17,7 +17,7 @@ from rtui.tui.browse.decoder_choice import NO_MEANINGS, Meanings, likeness_of, w
 from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.browse.document import Document
 from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder
-from rtui.tui.kit.history import TreePlace
+from rtui.tui.kit.command_screen import TreePlace
 from rtui.tui.kit.styled_text import literal
 from rtui.values.server_encodings import Likeness
 

@@ -26,8 +26,7 @@ from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.browse.value_rows import Item, ItemKind
 from rtui.tui.kit.bars import FilterInput
-from rtui.tui.kit.command_screen import HoldKeypresses, KeysWanted, Work
-from rtui.tui.kit.history import TreePlace
+from rtui.tui.kit.command_screen import HoldKeypresses, KeysWanted, TreePlace, Work
 from rtui.tui.kit.layout import display
 from rtui.tui.kit.query_line import QueryLine
 from rtui.tui.kit.settings import SettingsFile

@@ -25,7 +25,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.matching import natural
 from rtui.server.scan.progress import ScanState
 from rtui.server.search.search import Search, Stage
-from rtui.tui.kit.layout import LEAST_REASON, Piece, ago, display_text, prose
+from rtui.tui.kit.layout import LEAST_REASON, LinePart, ago, display_text, prose
 from rtui.tui.kit.status_lines import SEARCH, STATES, bar_line, cost_pieces, link_words, progress_bar, speed_pieces
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, line_width, literal
 
@@ -254,17 +254,17 @@ def status_line(search: Search, now_s: float, width: int, *, shows_cost: bool) -
         word = literal("search failed")
     pieces = [*progress_bar(progress, width)]
     if progress.keys:
-        pieces.append(Piece(1, (Span(counted(progress.keys, "name")), Span(literal(" looked at"), Role.MUTED))))
+        pieces.append(LinePart(1, (Span(counted(progress.keys, "name")), Span(literal(" looked at"), Role.MUTED))))
     pieces += speed_pieces(progress, shows_cost=shows_cost) if search.as_of_s is None else []
     if search.stage is Stage.RUNNING and search.as_of_s is None:
-        pieces.append(Piece(1, (Span(literal("pace "), Role.MUTED), Span(SafeText(search.control.pace.value)))))
-        pieces.append(Piece(2, (Span(literal("server "), Role.MUTED), Span(humanize.share(cost.server_share)))))
+        pieces.append(LinePart(1, (Span(literal("pace "), Role.MUTED), Span(SafeText(search.control.pace.value)))))
+        pieces.append(LinePart(2, (Span(literal("server "), Role.MUTED), Span(humanize.share(cost.server_share)))))
     if search.as_of_s is not None:
-        pieces.append(Piece(2, (Span(literal("kept from the analysis, R asks the server"), Role.MUTED),)))
+        pieces.append(LinePart(2, (Span(literal("kept from the analysis, R asks the server"), Role.MUTED),)))
     elif shows_cost or search.stage is Stage.OVER:
-        pieces += [Piece(piece.rank + 3, piece.line) for piece in cost_pieces(cost)]
+        pieces += [LinePart(piece.rank + 3, piece.line) for piece in cost_pieces(cost)]
     if progress.state is ScanState.STOPPED and search.control.stop_reason:
-        pieces.append(Piece(1, (Span(search.control.stop_reason, Role.WARN),), LEAST_REASON))
+        pieces.append(LinePart(1, (Span(search.control.stop_reason, Role.WARN),), LEAST_REASON))
     head = () if search.stage is Stage.OVER else link_words(search.link, now_s)
     return bar_line(head or (Span(word, role),), pieces, width)
 

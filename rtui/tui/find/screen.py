@@ -29,8 +29,7 @@ from rtui.tui.kit.choice import SortScreen, SwitchScreen
 from rtui.tui.kit.clipboard import Copy
 from rtui.tui.kit.clipboard import copies as key_copies
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
-from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, KeysWanted
-from rtui.tui.kit.history import FoundPlace
+from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, FoundPlace, KeysWanted
 from rtui.tui.kit.layout import ago
 from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.panel_screen import RowsScreen, RunScreen, suffix_of, write_table, write_text

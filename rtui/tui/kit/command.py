@@ -18,7 +18,7 @@ from textual.keys import format_key
 
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.matching import did_you_mean
-from rtui.tui.kit.textual_private import key_name
+from rtui.tui.kit.terminal import key_name
 
 
 class Group(StrEnum):

@@ -59,7 +59,7 @@ LEAST_REASON: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LinePart:
     """A part of a line that is shown in full or not at all, or is cut."""
 
     rank: int
@@ -69,7 +69,7 @@ class Piece:
     """Cells to which a text of one span may be cut if it does not fit; 0 for never."""
 
 
-def fitted(pieces: Sequence[Piece], cells: int, between: Span = BETWEEN) -> Line:
+def fitted(pieces: Sequence[LinePart], cells: int, between: Span = BETWEEN) -> Line:
     """Join as many pieces as fit into `cells` cells, in order; pieces of the lowest rank are kept first."""
     kept: dict[int, Line] = {}
     for index, piece in sorted(enumerate(pieces), key=lambda one: one[1].rank):

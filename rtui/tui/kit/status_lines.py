@@ -19,7 +19,7 @@ from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.connection import Closed, Lost, Online, State
 from rtui.server.wire.identity import NoTouch, Outdated
 from rtui.server.wire.target import Mark
-from rtui.tui.kit.layout import BETWEEN, LEAST_REASON, Piece, ago, bar, display, display_text, fitted
+from rtui.tui.kit.layout import BETWEEN, LEAST_REASON, LinePart, ago, bar, display, display_text, fitted
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, literal
 
 MIN_LABEL_CELLS: Final = 20
@@ -46,23 +46,23 @@ def title_line(status: BrowsingStatus, width: int, label: SafeText | None = None
     server = status.server
     name = cut_middle(label if label is not None else status.label, max(MIN_LABEL_CELLS, width // 4))
     mark = () if status.mark is None else mark_spans(status.mark)
-    pieces = [Piece(0, (*mark, Span(name, Role.STRONG)))]
+    pieces = [LinePart(0, (*mark, Span(name, Role.STRONG)))]
     if server.product_name:
         words = [server.product_name, *([display_text(server.version_text)] if server.version_text else [])]
-        pieces.append(Piece(5, (Span(joined(words, " "), Role.MUTED),)))
+        pieces.append(LinePart(5, (Span(joined(words, " "), Role.MUTED),)))
     if server.role and not status.nodes:  # else that of one node
-        pieces.append(Piece(4, (Span(display_text(server.role), Role.MUTED),)))
+        pieces.append(LinePart(4, (Span(display_text(server.role), Role.MUTED),)))
     if status.nodes:
-        pieces.append(Piece(1, (_cluster_span(status),)))
+        pieces.append(LinePart(1, (_cluster_span(status),)))
     elif server.cluster_note:
-        pieces.append(Piece(1, (Span(display_text(server.cluster_note), Role.WARN),)))
-    pieces.append(Piece(2, (Span(SafeText(f"db{status.db}"), Role.MUTED),)))
-    pieces.append(Piece(0, (Span(literal("READ-ONLY"), Role.GOOD),)))
+        pieces.append(LinePart(1, (Span(display_text(server.cluster_note), Role.WARN),)))
+    pieces.append(LinePart(2, (Span(SafeText(f"db{status.db}"), Role.MUTED),)))
+    pieces.append(LinePart(0, (Span(literal("READ-ONLY"), Role.GOOD),)))
     if status.no_touch is NoTouch.ON:
-        pieces.append(Piece(3, (Span(literal("NO-TOUCH"), Role.GOOD),)))
+        pieces.append(LinePart(3, (Span(literal("NO-TOUCH"), Role.GOOD),)))
     else:
         why = literal("denied") if status.no_touch is NoTouch.DENIED else literal("not supported")
-        pieces.append(Piece(1, (Span(SafeText(f"NO-TOUCH {why}"), Role.WARN),)))
+        pieces.append(LinePart(1, (Span(SafeText(f"NO-TOUCH {why}"), Role.WARN),)))
     figures = fitted(_figures(status), max(0, width - IDENTITY_CELLS))
     room = width - line_width(NAME) - line_width(figures) - 2
     who = clip(fitted(pieces, room), room)
@@ -83,12 +83,12 @@ def over_title(label: SafeText, db: int | None, what: SafeText, width: int, stat
 
     The server's figures from its status take the rest of the width; `status` is None if no server is browsed.
     """
-    others = [Piece(0, (Span(literal("READ-ONLY"), Role.GOOD),)), Piece(1, (Span(what, Role.MUTED),))]
+    others = [LinePart(0, (Span(literal("READ-ONLY"), Role.GOOD),)), LinePart(1, (Span(what, Role.MUTED),))]
     if db is not None:
-        others.insert(0, Piece(2, (Span(SafeText(f"db{db}"), Role.MUTED),)))
+        others.insert(0, LinePart(2, (Span(SafeText(f"db{db}"), Role.MUTED),)))
     room = width - line_width(NAME)
     rest = line_width((*fitted(others, room), BETWEEN))
-    name = Piece(0, (Span(cut_middle(label, max(LEAST_LABEL_CELLS, room - rest)), Role.STRONG),))
+    name = LinePart(0, (Span(cut_middle(label, max(LEAST_LABEL_CELLS, room - rest)), Role.STRONG),))
     line = clip((*NAME, *fitted([name, *others], room)), width)
     figures = server_figures(status, width - line_width(line) - 1)
     return (*line, gap(width - line_width(line) - line_width(figures) - 1), *figures) if figures else line
@@ -116,24 +116,24 @@ def server_figures(status: BrowsingStatus | None, room: int, *, has_keys: bool =
     return line if line_width(line) <= room - FIGURES_FROM else ()
 
 
-def _figures(status: BrowsingStatus, *, has_keys: bool = True) -> list[Piece]:
+def _figures(status: BrowsingStatus, *, has_keys: bool = True) -> list[LinePart]:
     """Return the server's figures; the last known ones while the connection is lost."""
     server, is_lost = status.server, isinstance(status.link, Lost)
     role = Role.MUTED if is_lost else Role.TEXT
-    pieces: list[Piece] = [Piece(0, (Span(literal("last known"), Role.WARN),))] if is_lost else []
+    pieces: list[LinePart] = [LinePart(0, (Span(literal("last known"), Role.WARN),))] if is_lost else []
     if server.used_memory_bytes is not None:
         used = fmt.size(server.used_memory_bytes)
         limit = server.maxmemory_bytes
         text = joined((used, fmt.size(limit)), "/") if limit else used
-        pieces.append(Piece(2, (Span(literal("mem "), Role.MUTED), Span(text, role))))
+        pieces.append(LinePart(2, (Span(literal("mem "), Role.MUTED), Span(text, role))))
     elif said := server.impossible.get("used_memory"):
         text = SafeText(f"unknown (the server says {said})")
-        pieces.append(Piece(2, (Span(literal("mem "), Role.MUTED), Span(text, Role.WARN))))
+        pieces.append(LinePart(2, (Span(literal("mem "), Role.MUTED), Span(text, Role.WARN))))
     if has_keys and status.keys is not None:
         keys = fmt.written_keys(status.keys)
-        pieces.append(Piece(0, (Span(keys, role), Span(SafeText(f" {fmt.noun(status.keys, 'key')}"), Role.MUTED))))
+        pieces.append(LinePart(0, (Span(keys, role), Span(SafeText(f" {fmt.noun(status.keys, 'key')}"), Role.MUTED))))
     if server.ops_per_s is not None and not is_lost:
-        pieces.append(Piece(3, (Span(fmt.short_count(server.ops_per_s)), Span(literal(" ops/s"), Role.MUTED))))
+        pieces.append(LinePart(3, (Span(fmt.short_count(server.ops_per_s)), Span(literal(" ops/s"), Role.MUTED))))
     return pieces
 
 
@@ -178,8 +178,8 @@ def status_line(
     if status.analysis is not None and status.progress.state is ScanState.PAUSED:
         word, role = WAITS, Role.MUTED
     head = link_words(status.link, now_s) or (Span(word, role),)
-    done = [Piece(0, (Span(doing, Role.ACCENT),))] if doing else []
-    other = [] if status.analysis is None else [Piece(0, (Span(_analysis_text(status.analysis), Role.ACCENT),))]
+    done = [LinePart(0, (Span(doing, Role.ACCENT),))] if doing else []
+    other = [] if status.analysis is None else [LinePart(0, (Span(_analysis_text(status.analysis), Role.ACCENT),))]
     numbers = _numbers(status, note, shows_cost=shows_cost)
     return bar_line(head, [*done, *progress_bar(status.progress, width), *numbers, *other], width)
 
@@ -215,7 +215,7 @@ def title_action_of(span: Span) -> str | None:
 _DATABASE: Final = re.compile(r"db\d+")
 
 
-def bar_line(head: Line, pieces: Sequence[Piece], width: int) -> Line:
+def bar_line(head: Line, pieces: Sequence[LinePart], width: int) -> Line:
     """Return a bar of exactly `width` cells: its first words, and behind them as much as fits."""
     room = width - 4 - line_width(head)
     rest = fitted(pieces, room) if room > 0 else ()
@@ -244,7 +244,7 @@ def link_words(link: State, now_s: float) -> Line:
     return Span(literal("connection lost"), Role.BAD), Span(SafeText(f" · try {link.attempt + 1} {when}"), Role.WARN)
 
 
-def progress_bar(progress: Progress, width: int) -> list[Piece]:
+def progress_bar(progress: Progress, width: int) -> list[LinePart]:
     """Return the progress bar with its percentage; none when there is nothing to be measured or nothing left to do."""
     fraction = progress.fraction
     if fraction is None or progress.state in (ScanState.DONE, ScanState.READY, ScanState.SAMPLING):
@@ -252,56 +252,56 @@ def progress_bar(progress: Progress, width: int) -> list[Piece]:
     cells = min(MAX_BAR_CELLS, max(MIN_BAR_CELLS, width // BAR_SHARE))
     filled, blank = bar(fraction, cells)
     percent = SafeText(f" {int(fraction * 100):3d}%")
-    return [Piece(0, (Span(filled, Role.BAR), Span(blank, Role.TRACK), Span(percent)))]
+    return [LinePart(0, (Span(filled, Role.BAR), Span(blank, Role.TRACK), Span(percent)))]
 
 
-def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool) -> list[Piece]:
+def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool) -> list[LinePart]:
     """Return the findings and the cost of the scan."""
     progress = status.progress
     is_over = progress.state.is_over
     keys = fmt.count(progress.keys) if is_over else fmt.short_count(progress.keys)
-    pieces = [Piece(1, (Span(keys), Span(SafeText(f" {fmt.noun(progress.keys, 'key')}"), Role.MUTED)))]
+    pieces = [LinePart(1, (Span(keys), Span(SafeText(f" {fmt.noun(progress.keys, 'key')}"), Role.MUTED)))]
     age = ago(status.seen_age_s)
     if is_over and age:
         now = "" if status.came_or_went is None else f", {fmt.count(status.came_or_went)} now by DBSIZE"
-        pieces.append(Piece(3, (Span(SafeText(f"seen {age}{now}"), Role.MUTED),)))
+        pieces.append(LinePart(3, (Span(SafeText(f"seen {age}{now}"), Role.MUTED),)))
     pieces += [*scope_pieces(status.match, status.key_type), *speed_pieces(progress, shows_cost=shows_cost)]
     if not is_over:
-        pieces.append(Piece(1, (Span(_PACE, Role.MUTED), Span(SafeText(status.pace.value)))))
-        pieces.append(Piece(2, (Span(literal("server "), Role.MUTED), Span(fmt.share(status.cost.server_share)))))
+        pieces.append(LinePart(1, (Span(_PACE, Role.MUTED), Span(SafeText(status.pace.value)))))
+        pieces.append(LinePart(2, (Span(literal("server "), Role.MUTED), Span(fmt.share(status.cost.server_share)))))
     if shows_cost:
         pieces += cost_pieces(status.cost)
     if progress.reason:
-        pieces.append(Piece(1, (Span(progress.reason, Role.WARN),), LEAST_REASON))
+        pieces.append(LinePart(1, (Span(progress.reason, Role.WARN),), LEAST_REASON))
     elif note is not None or status.notes:
-        pieces.append(Piece(7, (Span(note or status.notes[-1], Role.MUTED),)))
+        pieces.append(LinePart(7, (Span(note or status.notes[-1], Role.MUTED),)))
     return pieces
 
 
-def scope_pieces(match: bytes | None, key_type: bytes | None) -> list[Piece]:
+def scope_pieces(match: bytes | None, key_type: bytes | None) -> list[LinePart]:
     """Return the filters of the scan, unless all keys are asked for."""
     pieces = []
     if match is not None:
         pattern = cut(display(match, limit=64), 32)
-        pieces.append(Piece(2, (Span(literal("matching "), Role.MUTED), Span(pattern, Role.ACCENT))))
+        pieces.append(LinePart(2, (Span(literal("matching "), Role.MUTED), Span(pattern, Role.ACCENT))))
     if key_type is not None:
         name = display(key_type, limit=16)
-        pieces.append(Piece(2, (Span(literal("type "), Role.MUTED), Span(name, Role.ACCENT))))
+        pieces.append(LinePart(2, (Span(literal("type "), Role.MUTED), Span(name, Role.ACCENT))))
     return pieces
 
 
-def speed_pieces(progress: Progress, *, shows_cost: bool) -> list[Piece]:
+def speed_pieces(progress: Progress, *, shows_cost: bool) -> list[LinePart]:
     """Return the speed of a running pass, unless its cost is shown instead, and the time left."""
-    pieces: list[Piece] = []
+    pieces: list[LinePart] = []
     if progress.state is ScanState.RUNNING and not shows_cost:
-        pieces.append(Piece(4, (Span(fmt.short_count(progress.keys_per_s)), Span(literal("/s"), Role.MUTED))))
+        pieces.append(LinePart(4, (Span(fmt.short_count(progress.keys_per_s)), Span(literal("/s"), Role.MUTED))))
     if progress.state is ScanState.RUNNING and progress.eta_s is not None:
         left = fmt.duration(max(1, round(progress.eta_s)) * fmt.SECOND_MS)
-        pieces.append(Piece(6, (Span(left), Span(literal(" left"), Role.MUTED))))
+        pieces.append(LinePart(6, (Span(left), Span(literal(" left"), Role.MUTED))))
     return pieces
 
 
-def cost_pieces(cost: Cost) -> list[Piece]:
+def cost_pieces(cost: Cost) -> list[LinePart]:
     """Return the total cost for the server, in parts of which some fit everywhere."""
     mark = "" if cost.is_measured else "≈ "
     parts = (
@@ -310,7 +310,7 @@ def cost_pieces(cost: Cost) -> list[Piece]:
         (3, joined((fmt.size(cost.bytes_in), literal("in")), " ")),
         (1, SafeText(f"{mark}{fmt.duration(round(cost.server_us / 1000))} of its time")),
     )
-    return [Piece(rank, (Span(text, Role.MUTED),)) for rank, text in parts]
+    return [LinePart(rank, (Span(text, Role.MUTED),)) for rank, text in parts]
 
 
 _BETWEEN: Final = Span(SafeText(" "))
@@ -330,8 +330,8 @@ def analyse_banner(why: Outdated | None, age_s: float | None) -> Callable[[int],
 
 def _banner(why: Outdated, what: str, age_s: float | None, remedy: str) -> Callable[[int], Line]:
     pieces = [
-        Piece(0, (Span(SafeText(f"{why.value}."), Role.WARN),)),
-        Piece(2, (Span(SafeText(f"{what} {ago(age_s) or 'before'}."), Role.TEXT),)),
-        Piece(1, (Span(SafeText(remedy), Role.ACCENT),)),
+        LinePart(0, (Span(SafeText(f"{why.value}."), Role.WARN),)),
+        LinePart(2, (Span(SafeText(f"{what} {ago(age_s) or 'before'}."), Role.TEXT),)),
+        LinePart(1, (Span(SafeText(remedy), Role.ACCENT),)),
     ]
     return lambda width: clip((gap(1), *fitted(pieces, width - 2, _BETWEEN)), width)

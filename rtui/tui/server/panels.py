@@ -27,8 +27,8 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.wire.connection import State as LinkState
 from rtui.tui.kit.chart_lines import beside_each_other, labelled, paragraph, standing
 from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand
-from rtui.tui.kit.layout import MARGIN, TERMINAL, Piece, ago, display_text, prose, tab, tab_line
-from rtui.tui.kit.panel_view import notice_lines
+from rtui.tui.kit.layout import MARGIN, TERMINAL, LinePart, ago, display_text, prose, tab, tab_line
+from rtui.tui.kit.panel_screen import notice_lines
 from rtui.tui.kit.status_lines import bar_line, link_words
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, left, line_width, literal, right, width_of
 from rtui.tui.kit.table import MOVE_COMMANDS, SORT_COMMANDS
@@ -471,15 +471,18 @@ def status_line(link: LinkState, failure: SafeText | None, age_s: float | None, 
     if not head:
         head = (Span(literal("watching") if failure is None else literal("not answered"), Role.MUTED),)
     if failure is not None:
-        pieces.append(Piece(1, (Span(failure, Role.WARN),), 24))
+        pieces.append(LinePart(1, (Span(failure, Role.WARN),), 24))
     if age_s is not None:
-        pieces.append(Piece(0, (Span(SafeText(f"asked {ago(age_s) or 'just now'}"), Role.MUTED),)))
+        pieces.append(LinePart(0, (Span(SafeText(f"asked {ago(age_s) or 'just now'}"), Role.MUTED),)))
     return bar_line(head, pieces, width)
 
 
 def file_line(file: SafeText, width: int) -> Line:
     """Return the file of the figures and their time."""
-    pieces = [Piece(0, (Span(file, Role.TEXT),), 30), Piece(1, (Span(literal("no server is asked"), Role.MUTED),))]
+    pieces = [
+        LinePart(0, (Span(file, Role.TEXT),), 30),
+        LinePart(1, (Span(literal("no server is asked"), Role.MUTED),)),
+    ]
     return bar_line((Span(literal("a file"), Role.WARN),), pieces, width)
 
 

@@ -22,12 +22,19 @@ from rtui.tui.kit.bars import Bar
 from rtui.tui.kit.chart_lines import inset
 from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.command import APP_COMMANDS, RULES_PAGE, Condition, Conditions, HelpSubject, Owner, bindings
-from rtui.tui.kit.command_screen import FLUSH_S, REST_S
-from rtui.tui.kit.history import ServerPlace
+from rtui.tui.kit.command_screen import FLUSH_S, REST_S, ServerPlace
 from rtui.tui.kit.layout import display_text, prose
 from rtui.tui.kit.line_view import LinePanel, MakeLines
-from rtui.tui.kit.panel_screen import PanelScreen, RowsScreen, suffix_of, write_text
-from rtui.tui.kit.panel_view import PanelStates, PanelView, nothing_left_lines, notice_lines
+from rtui.tui.kit.panel_screen import (
+    PanelScreen,
+    PanelStates,
+    PanelView,
+    RowsScreen,
+    nothing_left_lines,
+    notice_lines,
+    suffix_of,
+    write_text,
+)
 from rtui.tui.kit.status_lines import over_title
 from rtui.tui.kit.styled_text import Line, Role, literal
 from rtui.tui.kit.table import TableBody

@@ -41,9 +41,19 @@ from rtui.tui.analyse.expiry_panel import ExpiryPanel, ExpiryState, TimeRange, a
 from rtui.tui.analyse.hot_panel import HotKeysPanel, HotKeysState
 from rtui.tui.analyse.panel import Panel
 from rtui.tui.analyse.size_panels import BigKeysPanel, TypesPanel
-from rtui.tui.analyse.slot_map import MEAN, SHADES, SlotMap, fitting_map, flagged, map_lines, shade_of
 from rtui.tui.analyse.slots_panel import CLUSTER_SIZES, SlotsPanel, SlotsState, cursor_slot, map_for, skew_text
-from rtui.tui.kit.chart_lines import HorizontalBar, bar_lines, standing
+from rtui.tui.kit.chart_lines import (
+    MEAN,
+    SHADES,
+    HorizontalBar,
+    SlotMap,
+    bar_lines,
+    fitting_map,
+    flagged,
+    map_lines,
+    shade_of,
+    standing,
+)
 from rtui.tui.kit.layout import TERMINAL
 from rtui.tui.kit.styled_text import Line, Role, line_width
 from rtui.tui.kit.terminal import plain

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from rtui.keyspace.text.display import Display, SafeText, display_text
-from rtui.tui.kit.layout import LEAST_REASON, Piece, bar, fitted
+from rtui.tui.kit.layout import LEAST_REASON, LinePart, bar, fitted
 from rtui.tui.kit.styled_text import (
     Line,
     Role,
@@ -88,20 +88,22 @@ def test_escapes_are_marked_and_a_backslash_is_not() -> None:
 
 
 bar_texts = st.text(max_size=60).map(display_text)
-pieces = st.lists(st.builds(Piece, st.integers(1, 4), st.tuples(bar_texts.map(Span)), st.integers(0, 30)), max_size=8)
+pieces = st.lists(
+    st.builds(LinePart, st.integers(1, 4), st.tuples(bar_texts.map(Span)), st.integers(0, 30)), max_size=8
+)
 
 
 @given(pieces, st.integers(0, 120))
-def test_pieces_stay_within_the_line(some: list[Piece], cells: int) -> None:
+def test_pieces_stay_within_the_line(some: list[LinePart], cells: int) -> None:
     assert line_width(fitted(some, cells)) <= cells
 
 
 def shown(cells: int, reason: str) -> str:
     line = fitted(
         [
-            Piece(1, (Span(literal("76 keys")),)),
-            Piece(5, (Span(literal("took 8ms")),)),
-            Piece(1, (Span(SafeText(reason), Role.WARN),), LEAST_REASON),
+            LinePart(1, (Span(literal("76 keys")),)),
+            LinePart(5, (Span(literal("took 8ms")),)),
+            LinePart(1, (Span(SafeText(reason), Role.WARN),), LEAST_REASON),
         ],
         cells,
     )

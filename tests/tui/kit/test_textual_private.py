@@ -11,7 +11,7 @@ import pytest
 import textual
 
 import rtui.tui
-from rtui.tui.kit.textual_private import CHECKED_VERSION, OVERRIDDEN, USED, PrivateName
+from rtui.tui.kit.terminal import CHECKED_VERSION, OVERRIDDEN, USED, PrivateName
 
 FOLDER = Path(rtui.tui.__file__).parent
 OWNERS = {private.owner for private in (*OVERRIDDEN, *USED)}
