@@ -1,8 +1,9 @@
-"""The columns of the tree: how many fit, and the screens to choose columns and the sort order.
+"""The columns of the tree: how many fit, the sort orders, and the line over the tree with the titles of the columns.
 
 Keys and namespaces share the places of columns, so that no row has blanks. On wide terminals keys show more columns,
 below longer bars of namespaces. After an analysis namespaces have more columns than fit into most terminals: the least
-telling columns go first, never the sort column.
+telling columns go first, never the sort column. The header also shows the path to the row under the cursor; columns and
+namespaces of the path can be clicked.
 """
 
 from __future__ import annotations
@@ -10,10 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
-from rtui.keyspace.rows.ordering import Sort
+from textual import events
+from textual.message import Message
+
+from rtui.keyspace.rows.ordering import BY_NAME, Sort
+from rtui.keyspace.rows.rows import Row, VisibleRows
+from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
+from rtui.tui.kit.layout import MARGIN, display
+from rtui.tui.kit.line_view import LinePanel
+from rtui.tui.kit.styled_text import ELLIPSIS, Line, Role, Span, joined, left, literal, right, width_of
 
 
 class TreeColumn(StrEnum):
@@ -280,3 +289,144 @@ def sort_names(*, is_analysed: bool) -> list[SafeText]:
     needs = frozenset() if is_analysed else {Sort.MEMORY, Sort.MEAN, Sort.TTL, Sort.IDLE}
     missing = "keys; namespaces after an analysis"
     return [SafeText(f"{word:15}{missing if sort in needs else order}") for sort, (word, order) in SORTS.items()]
+
+
+NOTHING_MORE: Final = literal("")
+
+
+def header_line(
+    layout: RowLayout,
+    sorted_by: tuple[Sort, bool],
+    title: SafeText,
+    *,
+    is_filter: bool = False,
+    note: SafeText = NOTHING_MORE,
+) -> Line:
+    """Return the header in exactly the width of the layout; the sort column is marked, or named if it is not shown.
+
+    `sorted_by` is the sort order of the rows, and whether it is reversed. `note` stands after the title, as far as it
+    fits.
+    """
+    order, is_reversed = sorted_by
+    columns, sign = SORT_COLUMNS.get(order, ()), "↑" if (order in UPWARD) is not is_reversed else "↓"
+    marked = next((field for field in layout.fields if {field.namespace, field.key} & {*columns}), None)
+    by_name = marked is None
+    order_note = "" if order is Sort.NAME else f" · by {SORTS[order][0]}"
+    ending = SafeText(f"{order_note} {sign}" if by_name else "")
+    name = SafeText(f" {title}{ending}{' · ' if note else ''}{note}")
+    if note and width_of(name) > layout.name_cells and not is_filter:
+        name = SafeText(f" {note}{ending}")
+    spans = [Span(left(name, layout.name_cells), Role.ACCENT if by_name or is_filter else Role.MUTED)]
+    for field in layout.fields:
+        text = _marked(field, columns, sign) if field is marked else SafeText(field.title)
+        spans.append(Span(right(text, field.cells + GAP_CELLS), Role.ACCENT if field is marked else Role.MUTED))
+    return tuple(spans)
+
+
+def _marked(field: RowField, columns: tuple[TreeColumn, ...], sign: str) -> SafeText:
+    """Return the title of a place with the sign of the order at the column that orders the rows."""
+    title = field.title
+    if field.namespace in columns and field.key not in columns:
+        return SafeText(title.replace(str(field.namespace), f"{field.namespace} {sign}", 1))
+    return SafeText(f"{title} {sign}")
+
+
+UPWARD: Final = frozenset({*BY_NAME, Sort.TYPE})
+"""The orders that ascend unless they are reversed."""
+
+
+BETWEEN: Final = " › "
+
+NAME_LIMIT: Final = 24
+"""Characters of a namespace's name at most."""
+
+
+class Crumb(NamedTuple):
+    """A namespace of the path, with the cells of the header in which it stands."""
+
+    node: Namespace
+    start: int
+    end: int
+
+
+class TreeHeader(LinePanel):
+    """Shows the path of the cursor or the title of the rows, above the titles of columns."""
+
+    class PathClicked(Message):
+        """The user wants to go to a namespace of the path."""
+
+        def __init__(self, node: Namespace) -> None:
+            super().__init__()
+            self.node = node
+
+    class ColumnClicked(Message):
+        """The user wants the rows sorted by a column."""
+
+        def __init__(self, sort: Sort) -> None:
+            super().__init__()
+            self.sort = sort
+
+    def __init__(self) -> None:
+        super().__init__(id="tree-header")
+        self._crumbs: list[Crumb] = []
+        """The path, if it is shown."""
+        self._layout = lay_out_row(0)
+
+    def show_rows(
+        self, rows: VisibleRows, cursor: Row | None, layout: RowLayout, *, needle: bytes | None, note: SafeText
+    ) -> None:
+        """Show the header of rows with the cursor on one of them; `needle` is the text that names are filtered by.
+
+        `note` stands after the path, or in its place if both do not fit.
+        """
+        self._crumbs, self._layout = [], layout
+        if needle is not None:
+            title = SafeText(f"Names with {display(needle, limit=40)}")
+        elif path := path_around(cursor, rows):
+            title, self._crumbs = title_of(path, layout.name_cells - 2 * MARGIN)
+        else:
+            title = SafeText(f"Namespaces split at {display(b' '.join(rows.store.separators.values))}")
+        order = rows.sort_order, rows.is_reversed
+        line = header_line(layout, order, title, is_filter=needle is not None, note=note)
+        if not line[0].text.startswith(f" {title}"):
+            self._crumbs = []
+        self.show([line])
+
+    def show_title(self, title: SafeText, layout: RowLayout, order: tuple[Sort, bool], *, is_filter: bool) -> None:
+        """Show a title over columns, with the sort order of the rows, and whether it is reversed."""
+        self._crumbs, self._layout = [], layout
+        self.show([header_line(layout, order, title, is_filter=is_filter)])
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the namespace that is clicked at, or sort by the column."""
+        event.stop()
+        crumb = next((one for one in self._crumbs if one.start <= event.x < one.end), None)
+        sort = sort_at(self._layout, event.x)
+        if crumb is not None:
+            self.post_message(self.PathClicked(crumb.node))
+        elif sort is not None:
+            self.post_message(self.ColumnClicked(sort))
+
+
+def path_around(row: Row | None, rows: VisibleRows) -> list[Namespace]:
+    """Return the namespaces that a row is in, the outermost first; none at the first level."""
+    node = None if row is None else rows.above(row)
+    return [] if node is None else [one for one in node.upwards() if one.parent is not None][::-1]
+
+
+def title_of(path: list[Namespace], cells: int) -> tuple[SafeText, list[Crumb]]:
+    """Return the path as the title of a header, with its clickable parts; a long path is cut at the left, after `…`."""
+    texts = [display(node.name, limit=NAME_LIMIT) or literal("(empty)") for node in path]
+    first = 0
+    while first < len(path) - 1 and _width(texts[first:], is_cut=first > 0) > cells:
+        first += 1
+    start = MARGIN + (len(ELLIPSIS) + len(BETWEEN) if first else 0)
+    crumbs = []
+    for node, text in zip(path[first:], texts[first:], strict=True):
+        crumbs.append(Crumb(node, start, start + width_of(text)))
+        start += width_of(text) + len(BETWEEN)
+    return joined([*([SafeText(ELLIPSIS)] if first else []), *texts[first:]], BETWEEN), crumbs
+
+
+def _width(texts: list[SafeText], *, is_cut: bool) -> int:
+    return sum(width_of(text) + len(BETWEEN) for text in texts) + (len(ELLIPSIS) if is_cut else -len(BETWEEN))

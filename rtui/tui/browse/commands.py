@@ -1,14 +1,10 @@
-"""The commands of the tree and of the details beside it, and the conditions of both on which commands depend."""
+"""The commands of the tree and of the details beside it."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Final
 
-from rtui.keyspace.rows.rows import Row, RowKind
-from rtui.server.browsing.status import BrowsingStatus
-from rtui.server.scan.progress import ScanState
-from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.kit.choice import sort_commands
 from rtui.tui.kit.command import SERVERS_COMMAND, Condition, Group, Owner, ScreenCommand, move_commands
 
@@ -135,18 +131,3 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
 )
 """The commands of the tree and its details, in the order of the help screen."""
 # fmt: on
-
-
-def browse_conditions(status: BrowsingStatus, detail: Detail, cursor: Row | None) -> dict[Condition, bool]:
-    """Return which conditions of the scan, the details and the row under the cursor hold."""
-    state, preview = status.progress.state, detail.preview
-    return {
-        Condition.LIVE: True,
-        Condition.SCANNING: not state.is_over and state is not ScanState.PAUSED,
-        Condition.PAUSED: state is ScanState.PAUSED,
-        Condition.ON_KEY: detail.key is not None,
-        Condition.ON_ROW: cursor is not None or detail.key is not None,
-        Condition.ON_NAMESPACE: cursor is not None and cursor.kind is RowKind.NAMESPACE,
-        Condition.NEXT_PAGE: preview is not None and preview.next_page is not None,
-        Condition.PAGE_BEFORE: preview is not None and preview.page.before is not None,
-    }

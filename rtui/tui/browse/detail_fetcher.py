@@ -21,8 +21,7 @@ from rtui.server.browsing.session import BrowsingSession
 from rtui.server.facts.preview.page import FIRST, Find, Page, Preview, PreviewKind
 from rtui.server.facts.preview.strings import is_text
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.browse.decoder_choice import NO_MEANINGS, ChosenDecoders, Meanings, meanings_of
-from rtui.tui.browse.document import Document, open_document
+from rtui.tui.browse.document import NO_MEANINGS, ChosenDecoders, Document, Meanings, meanings_of, open_document
 from rtui.tui.browse.namespace_lines import FEW_ASKED, ChildCounts, CountedState, count_children
 from rtui.tui.browse.tree_lines import REASONS
 from rtui.tui.kit.command_screen import Work, drive

@@ -14,10 +14,13 @@ from textual.message import Message
 from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NO_TTL, RowFacts, Unknown, ttl_at
 from rtui.analysis.humanize import Mark, counted, noun
+from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.session import BrowsingSession
-from rtui.tui.browse.decoder_choice import ChosenDecoders
+from rtui.server.browsing.status import BrowsingStatus
+from rtui.server.scan.progress import ScanState
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher
+from rtui.tui.browse.document import ChosenDecoders
 from rtui.tui.browse.fact_lines import UNCHANGED, FactChanges, age_line, fact_lines, loading_lines
 from rtui.tui.browse.namespace_lines import namespace_lines
 from rtui.tui.browse.preview_lines import page_note
@@ -27,6 +30,7 @@ from rtui.tui.browse.tree_lines import Totals, count_text, known_count
 from rtui.tui.browse.value_pane import ValuePane
 from rtui.tui.browse.value_writer import Run
 from rtui.tui.kit.bars import LinkedBar, TabBar
+from rtui.tui.kit.command import Condition
 from rtui.tui.kit.layout import BETWEEN, LinePart, display, fitted, tab_line
 from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, line_width, literal, type_role
@@ -345,3 +349,18 @@ def _decoder_note(value: ShownValue) -> Line:
         return (Span(SafeText(said), Role.JSON), Span(literal(" d"), Role.ACCENT)) if value.can_decode_rows else ()
     by_hand = (Span(literal(" by hand"), Role.MUTED),) if document.choice is not None else ()
     return Span(document.title, Role.JSON), *by_hand, Span(literal(" d"), Role.ACCENT)
+
+
+def browse_conditions(status: BrowsingStatus, detail: Detail, cursor: Row | None) -> dict[Condition, bool]:
+    """Return which conditions of the scan, the details and the row under the cursor hold."""
+    state, preview = status.progress.state, detail.preview
+    return {
+        Condition.LIVE: True,
+        Condition.SCANNING: not state.is_over and state is not ScanState.PAUSED,
+        Condition.PAUSED: state is ScanState.PAUSED,
+        Condition.ON_KEY: detail.key is not None,
+        Condition.ON_ROW: cursor is not None or detail.key is not None,
+        Condition.ON_NAMESPACE: cursor is not None and cursor.kind is RowKind.NAMESPACE,
+        Condition.NEXT_PAGE: preview is not None and preview.next_page is not None,
+        Condition.PAGE_BEFORE: preview is not None and preview.page.before is not None,
+    }

@@ -1,6 +1,7 @@
 """The tree: a view that paints the rows on the screen, however many there are, with actions for keyboard and mouse.
 
-It moves its cursor itself, and posts messages for everything else.
+It moves its cursor itself, and posts messages for everything else. `TreeRows` is the base of the tree of names and of
+the schema: it runs keys at once, and takes a name to jump to.
 """
 
 from __future__ import annotations
@@ -20,14 +21,13 @@ from rtui.keyspace.slices import Slices
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.browse.columns import ALL_COLUMNS, RowLayout, TreeColumn, lay_out_row
+from rtui.tui.browse.columns import ALL_COLUMNS, NOTHING_MORE, RowLayout, TreeColumn, lay_out_row
 from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.row_facts import RowFactsCache, RowWeights
-from rtui.tui.browse.tree_header import TreeRows
-from rtui.tui.browse.tree_lines import NOTHING_MORE, Totals, name_cells, row_line, sign_cells
+from rtui.tui.browse.tree_lines import Totals, name_cells, row_line, sign_cells
 from rtui.tui.kit.command import Owner, bindings
 from rtui.tui.kit.layout import MARGIN
-from rtui.tui.kit.line_view import set_content_height
+from rtui.tui.kit.line_view import RowsView, set_content_height
 from rtui.tui.kit.styled_text import Line, flashing
 
 if TYPE_CHECKING:  # it is imported with all that adds up
@@ -48,6 +48,71 @@ MOST_MARKED: Final = 100
 
 MOST_SOUGHT: Final = 5_000
 """Rows among which a row is looked for by its name."""
+
+
+class TreeRows(RowsView):
+    """Rows that take their keys before these bubble, and the characters of a name while one is typed."""
+
+    class SortRequested(Message):
+        """The user wants another order of rows: `step` places further in the list, or reversed for 0."""
+
+        def __init__(self, step: int = 0) -> None:
+            super().__init__()
+            self.step = step
+
+    class Jumping(Message):
+        """The beginning of a name that the user is typing, None when that has ended."""
+
+        def __init__(self, typed: str | None) -> None:
+            super().__init__()
+            self.typed = typed
+
+    _typed: str | None = None
+
+    def action_sort_step(self, step: int) -> None:
+        """Sort by the order `step` places further in the list."""
+        self.post_message(self.SortRequested(step))
+
+    def action_sort_reverse(self) -> None:
+        """Sort the other way round."""
+        self.post_message(self.SortRequested())
+
+    def action_jump(self) -> None:
+        """Take the next characters as the beginning of a name."""
+        self._type("")
+
+    def _type(self, typed: str | None) -> None:
+        """Look for a name that begins so; None ends typing."""
+        self._typed = typed
+        self.post_message(self.Jumping(typed))
+
+    async def on_key(self, event: events.Key) -> None:
+        """Run the action of a key; while a name is being typed, take its characters until another key ends that.
+
+        The action is run at once. Otherwise the key would bubble to the application first, one iteration of the event
+        loop for each ancestor, and while a scan runs each iteration takes a while.
+        """
+        if self._typed is None:
+            for binding in self._bindings.key_to_bindings.get(event.key, ()):
+                await self.run_action(binding.action)
+                event.stop()
+                event.prevent_default()
+            return
+        if event.key == "backspace":
+            self._type(self._typed[:-1])
+        elif event.is_printable and event.character is not None:
+            self._type(self._typed + event.character)
+        else:
+            self._type(None)
+            if event.key not in {"escape", "enter"}:
+                return
+        event.stop()
+        event.prevent_default()
+
+    def on_blur(self) -> None:
+        """Without the keyboard nothing is typed here."""
+        if self._typed is not None:
+            self._type(None)
 
 
 class KeyTree(TreeRows, can_focus=True):

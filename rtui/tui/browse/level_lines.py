@@ -35,7 +35,7 @@ from rtui.tui.browse.tree_lines import (
     figure_fields,
     indent_cells,
 )
-from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow, plain_rows
+from rtui.tui.browse.value_view import Item, ItemKind, ValueRow, plain_rows
 from rtui.tui.kit.layout import MARGIN, LinePart, bar, display, display_text, prose
 from rtui.tui.kit.styled_text import (
     Line,

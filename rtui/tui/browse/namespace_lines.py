@@ -23,7 +23,7 @@ from rtui.keyspace.text.glob import prefix_pattern
 from rtui.keyspace.text.segments import Separators
 from rtui.tui.browse.fact_lines import LABEL_CELLS, NAME_LIMIT, Fact, fact_line, name_lines
 from rtui.tui.browse.tree_lines import Totals, count_text, known_count, share_of
-from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow, plain_rows
+from rtui.tui.browse.value_view import Item, ItemKind, ValueRow, plain_rows
 from rtui.tui.kit.layout import MARGIN, bar, display, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, left, literal, right, type_role, width_of
 

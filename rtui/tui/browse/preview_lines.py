@@ -23,13 +23,21 @@ from rtui.server.facts.preview.page import (
     StringWindow,
     Unread,
 )
-from rtui.tui.browse.decoder_choice import NO_MEANINGS, Meanings
-from rtui.tui.browse.document import TEXT_LINES, Document, document_rows, hex_rows, notes_of, text_rows
+from rtui.tui.browse.document import (
+    NO_MEANINGS,
+    TEXT_LINES,
+    Document,
+    Meanings,
+    document_rows,
+    hex_rows,
+    notes_of,
+    text_rows,
+)
 from rtui.tui.browse.fact_lines import explanations, slot_lines
 from rtui.tui.browse.namespace_lines import inside_rows
 from rtui.tui.browse.shown_value import ShownValue, Tab
 from rtui.tui.browse.tree_lines import REASONS, Totals
-from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder, ValueRow, element_of, plain_rows, sorted_rows
+from rtui.tui.browse.value_view import Item, ItemKind, RowOrder, ValueRow, element_of, plain_rows, sorted_rows
 from rtui.tui.kit.layout import MARGIN, display, display_text, prose, value_pieces
 from rtui.tui.kit.styled_text import (
     Line,

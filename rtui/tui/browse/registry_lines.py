@@ -21,7 +21,7 @@ from rtui.server.facts.references import KeyReferences, Link
 from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.browse.fact_lines import LABEL_CELLS
 from rtui.tui.browse.tree_lines import REASONS
-from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow, plain_rows
+from rtui.tui.browse.value_view import Item, ItemKind, ValueRow, plain_rows
 from rtui.tui.kit.layout import MARGIN, LinePart, display, display_text, fitted, prose
 from rtui.tui.kit.styled_text import (
     ELLIPSIS,

@@ -19,9 +19,8 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.session import BrowsingSession
 from rtui.tui.browse.columns import ALL_COLUMNS, RowLayout, TreeColumn, lay_out_row
 from rtui.tui.browse.commands import BROWSE_COMMANDS
-from rtui.tui.browse.key_tree import KeyTree
+from rtui.tui.browse.key_tree import KeyTree, TreeRows
 from rtui.tui.browse.row_facts import ShownRows
-from rtui.tui.browse.tree_header import TreeRows
 from rtui.tui.browse.tree_lines import Totals, indent_cells
 from rtui.tui.kit.command import Owner, bindings
 from rtui.tui.kit.command_screen import Work

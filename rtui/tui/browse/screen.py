@@ -24,9 +24,9 @@ from rtui.server.user.copying import key_as_text
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.browse.columns import TreeColumn
-from rtui.tui.browse.commands import BROWSE_COMMANDS, SHARED, browse_conditions
-from rtui.tui.browse.decoder_choice import ChosenDecoders
-from rtui.tui.browse.detail_pane import DetailPane
+from rtui.tui.browse.commands import BROWSE_COMMANDS, SHARED
+from rtui.tui.browse.detail_pane import DetailPane, browse_conditions
+from rtui.tui.browse.document import ChosenDecoders
 from rtui.tui.browse.fact_lines import together_lines
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.panes import REFUSED, Panes, PaneWatch, StatusBar
@@ -34,8 +34,7 @@ from rtui.tui.browse.schema_view import SchemaView
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.browse.tree_search import TreeFilter, TreePlaces, TreeSearch
 from rtui.tui.browse.value_pane import ValuePane
-from rtui.tui.browse.value_rows import ItemKind
-from rtui.tui.browse.value_view import prompt_hint
+from rtui.tui.browse.value_view import ItemKind, prompt_hint
 from rtui.tui.kit.bars import Banner, FilterInput, TitleBar
 from rtui.tui.kit.choice import SwitchScreen, TextCard
 from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text

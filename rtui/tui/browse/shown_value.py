@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Final
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.types import STRING
 from rtui.server.facts.preview.page import Preview, StringWindow
-from rtui.tui.browse.decoder_choice import NO_MEANINGS, Meanings, likeness_of, with_places
 from rtui.tui.browse.detail_fetcher import Detail
-from rtui.tui.browse.document import Document
-from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder
+from rtui.tui.browse.document import NO_MEANINGS, Document, Meanings, likeness_of, with_places
+from rtui.tui.browse.value_view import Item, ItemKind, RowOrder
 from rtui.tui.kit.command_screen import TreePlace
 from rtui.tui.kit.styled_text import literal
 from rtui.values.server_encodings import Likeness

@@ -1,4 +1,4 @@
-"""The lines of the tree: its header, and a row for each namespace and key."""
+"""The lines of the tree: a row for each namespace and key."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NOT_ASKED, NoTtl, Reason, RowFacts, Unknown
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.namespaces import NOTHING_KNOWN, Known, NamespaceFigures
-from rtui.keyspace.rows.ordering import BY_NAME, Sort
 from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText, mixed_letters
 from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
-from rtui.tui.browse.columns import ANALYSED_COLUMNS, GAP_CELLS, SORT_COLUMNS, SORTS, RowField, RowLayout, TreeColumn
+from rtui.tui.browse.columns import ANALYSED_COLUMNS, GAP_CELLS, NOTHING_MORE, RowField, RowLayout, TreeColumn
 from rtui.tui.kit.layout import MARGIN, bar, display, prose
 from rtui.tui.kit.styled_text import (
     Line,
@@ -35,49 +34,6 @@ from rtui.tui.kit.styled_text import (
 
 if TYPE_CHECKING:  # it is imported with all that adds up
     from rtui.tui.browse.tree_figures import TreeFigures
-
-NOTHING_MORE: Final = literal("")
-
-
-def header_line(
-    layout: RowLayout,
-    sorted_by: tuple[Sort, bool],
-    title: SafeText,
-    *,
-    is_filter: bool = False,
-    note: SafeText = NOTHING_MORE,
-) -> Line:
-    """Return the header in exactly the width of the layout; the sort column is marked, or named if it is not shown.
-
-    `sorted_by` is the sort order of the rows, and whether it is reversed. `note` stands after the title, as far as it
-    fits.
-    """
-    order, is_reversed = sorted_by
-    columns, sign = SORT_COLUMNS.get(order, ()), "↑" if (order in UPWARD) is not is_reversed else "↓"
-    marked = next((field for field in layout.fields if {field.namespace, field.key} & {*columns}), None)
-    by_name = marked is None
-    order_note = "" if order is Sort.NAME else f" · by {SORTS[order][0]}"
-    ending = SafeText(f"{order_note} {sign}" if by_name else "")
-    name = SafeText(f" {title}{ending}{' · ' if note else ''}{note}")
-    if note and width_of(name) > layout.name_cells and not is_filter:
-        name = SafeText(f" {note}{ending}")
-    spans = [Span(left(name, layout.name_cells), Role.ACCENT if by_name or is_filter else Role.MUTED)]
-    for field in layout.fields:
-        text = _marked(field, columns, sign) if field is marked else SafeText(field.title)
-        spans.append(Span(right(text, field.cells + GAP_CELLS), Role.ACCENT if field is marked else Role.MUTED))
-    return tuple(spans)
-
-
-def _marked(field: RowField, columns: tuple[TreeColumn, ...], sign: str) -> SafeText:
-    """Return the title of a place with the sign of the order at the column that orders the rows."""
-    title = field.title
-    if field.namespace in columns and field.key not in columns:
-        return SafeText(title.replace(str(field.namespace), f"{field.namespace} {sign}", 1))
-    return SafeText(f"{title} {sign}")
-
-
-UPWARD: Final = frozenset({*BY_NAME, Sort.TYPE})
-"""The orders that ascend unless they are reversed."""
 
 INDENT_CELLS: Final = 2
 """How much further in each level begins."""

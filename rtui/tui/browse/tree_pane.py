@@ -21,12 +21,11 @@ from rtui.keyspace.slices import Slices
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.session import BrowsingSession
-from rtui.tui.browse.columns import FACT_COLUMNS, MORE_FACT_COLUMNS
-from rtui.tui.browse.key_tree import KeyTree
+from rtui.tui.browse.columns import FACT_COLUMNS, MORE_FACT_COLUMNS, TreeHeader
+from rtui.tui.browse.key_tree import KeyTree, TreeRows
 from rtui.tui.browse.row_facts import RowFactsCache, RowWeights, ShownRows
 from rtui.tui.browse.row_work import RowWork
 from rtui.tui.browse.schema_view import SchemaView, TreeSchema
-from rtui.tui.browse.tree_header import TreeHeader, TreeRows
 from rtui.tui.browse.tree_lines import Totals, notice_lines
 from rtui.tui.kit.command_screen import HoldKeypresses, drive
 from rtui.tui.kit.layout import MARGIN, ago, prose

@@ -24,7 +24,7 @@ from rtui.server.browsing.session import BrowsingSession
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.tree_pane import TreePane
-from rtui.tui.browse.value_rows import Item, ItemKind
+from rtui.tui.browse.value_view import Item, ItemKind
 from rtui.tui.kit.bars import FilterInput
 from rtui.tui.kit.command_screen import HoldKeypresses, KeysWanted, TreePlace, Work
 from rtui.tui.kit.layout import display

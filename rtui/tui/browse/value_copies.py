@@ -22,7 +22,7 @@ from rtui.server.wire.target import Target
 from rtui.tui.browse.document import Document, branch_text
 from rtui.tui.browse.preview_lines import cell_text
 from rtui.tui.browse.shown_value import ShownValue
-from rtui.tui.browse.value_rows import Item, ItemKind
+from rtui.tui.browse.value_view import Item, ItemKind
 from rtui.tui.kit.clipboard import NOTHING_SAID, Copy
 from rtui.tui.kit.styled_text import literal
 from rtui.values import CUT, Form, Limits, decode, is_cut

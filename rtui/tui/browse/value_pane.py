@@ -31,15 +31,20 @@ from rtui.server.facts.preview.page import GLOB_CHARACTERS, Find, Meaning, Unrea
 from rtui.server.facts.preview.places import PLACES
 from rtui.server.facts.preview.value_reader import COPIED_MIB_PER_S, MAX_PURPOSE_BYTES
 from rtui.tui.browse.commands import VALUE_COMMANDS
-from rtui.tui.browse.decoder_choice import ChosenDecoders, DecoderScreen, decoder_choices
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher, automatic_decoder
-from rtui.tui.browse.document import Document, decode_otherwise, open_document
+from rtui.tui.browse.document import (
+    ChosenDecoders,
+    DecoderScreen,
+    Document,
+    decode_otherwise,
+    decoder_choices,
+    open_document,
+)
 from rtui.tui.browse.preview_lines import body_rows, cell_text
 from rtui.tui.browse.shown_value import Opened, ShownValue, Tab, Trail
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.value_copies import MAX_COPY_BYTES, copied_text, element_command, row_copy, value_copies
-from rtui.tui.browse.value_rows import ELSEWHERE, Item, ItemKind
-from rtui.tui.browse.value_view import Purpose, ValuePrompt, ValueView
+from rtui.tui.browse.value_view import ELSEWHERE, Item, ItemKind, Purpose, ValuePrompt, ValueView
 from rtui.tui.browse.value_writer import Output, Run, ValueWriter, outputs
 from rtui.tui.kit.choice import ChoiceScreen, SortScreen
 from rtui.tui.kit.clipboard import choose_copy, copies, copy_text

@@ -34,7 +34,7 @@ from rtui.server.files import create_part_file, reason_of
 from rtui.server.user.ending_signals import keys_for_others
 from rtui.tui.browse.document import Document
 from rtui.tui.browse.value_copies import bytes_copy
-from rtui.tui.browse.value_rows import Item
+from rtui.tui.browse.value_view import Item
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.clipboard import copy_text
 from rtui.tui.kit.command_screen import Work

@@ -22,8 +22,8 @@ from rtui.tui.browse.columns import (
     TreeColumn,
     lay_out_row,
     sort_at,
+    title_of,
 )
-from rtui.tui.browse.tree_header import title_of
 from rtui.tui.kit.styled_text import width_of
 from tests.tui.browse.test_ageing import row_text
 from tests.tui.browse.test_together import CLUSTER, KEYS

@@ -15,8 +15,8 @@ from rtui.keyspace.text.segments import Separators
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
-from rtui.tui.browse.decoder_choice import ChosenDecoders, DecoderScreen
-from rtui.tui.browse.value_rows import Item, ItemKind
+from rtui.tui.browse.document import ChosenDecoders, DecoderScreen
+from rtui.tui.browse.value_view import Item, ItemKind
 from rtui.tui.kit.settings import SettingsFile
 from rtui.values.server_encodings import longitude_latitude
 from tests.servers import Server

@@ -13,7 +13,7 @@ from rtui.server.facts.references import KeyReferences, Link
 from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.browse.registry_lines import RegistryLines
 from rtui.tui.browse.shown_value import Trail
-from rtui.tui.browse.value_rows import ItemKind
+from rtui.tui.browse.value_view import ItemKind
 from rtui.tui.kit.command_screen import TreePlace
 from rtui.tui.kit.styled_text import line_width
 from tests.tui.browsing import browsing

@@ -33,7 +33,7 @@ from rtui.server.facts.preview.page import (
 )
 from rtui.tui.browse.detail_fetcher import with_more
 from rtui.tui.browse.preview_lines import position_text
-from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder, ValueRow, sorted_rows
+from rtui.tui.browse.value_view import Item, ItemKind, RowOrder, ValueRow, sorted_rows
 from rtui.tui.browse.value_writer import (
     LONGEST_LINE_BYTES,
     FileExists,

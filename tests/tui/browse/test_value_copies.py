@@ -21,7 +21,7 @@ from rtui.analysis.facts import Unknown
 from rtui.server.wire.target import Target
 from rtui.tui.browse.shown_value import ShownValue
 from rtui.tui.browse.value_copies import bytes_copy, copied_text, value_copies
-from rtui.tui.browse.value_rows import Item, ItemKind
+from rtui.tui.browse.value_view import Item, ItemKind
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.clipboard import Copy
 from tests.server.targets import target_of
