@@ -35,9 +35,9 @@ from rtui.tui.browse import detail_pane, key_tree, value_pane, value_view
 from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.connect import CONNECT_COMMANDS, known_places
-from rtui.tui.find.found_rows import USUAL, FoundRows
-from rtui.tui.find.found_view import FIND_COMMANDS, FoundBody
-from rtui.tui.find.screen import FindScreen, new_rows
+from rtui.tui.find import FindScreen, new_rows
+from rtui.tui.found_rows import USUAL, FoundRows
+from rtui.tui.found_view import FIND_COMMANDS, FoundBody
 from rtui.tui.goto import COMMAND_KINDS, NARROWING, Destination, GotoKind, GotoScreen, Loaded
 from rtui.tui.help import HelpScreen
 from rtui.tui.help_pages import HelpPage, conventions_page, rules_page, topics
@@ -61,9 +61,9 @@ from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.terminal import Toast
 from rtui.tui.kit.themes import CSS_FILE
 from rtui.tui.log import LOG_COMMANDS, LogScreen, LogView
-from rtui.tui.server.panels import NODES, SERVER_COMMANDS
-from rtui.tui.server.panels import PANELS as SERVER_PANELS
-from rtui.tui.server.screen import ServerScreen, ServerStates
+from rtui.tui.server import ServerScreen, ServerStates
+from rtui.tui.server_panels import NODES, SERVER_COMMANDS
+from rtui.tui.server_panels import PANELS as SERVER_PANELS
 
 NOTHING_BEFORE: Final = "There is no place before this one."
 NOTHING_AFTER: Final = "There is no place after this one."

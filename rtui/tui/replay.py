@@ -46,7 +46,7 @@ from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.kit.input_recording import MOUSE_EVENTS
 from rtui.tui.kit.settings import Settings, SettingsFile
 from rtui.tui.kit.themes import Palette, terminal_palette
-from rtui.tui.server.screen import ServerScreen
+from rtui.tui.server import ServerScreen
 
 REPLAY_KEYS: Final[dict[str, frozenset[str]]] = {
     "pause": frozenset({"space"}),

@@ -98,7 +98,7 @@ class SamplesApp(FileApp):
 
     def get_default_screen(self) -> Screen[Any]:
         """Return the screen of the server."""
-        from rtui.tui.server.screen import ServerScreen  # noqa: PLC0415 - not for browsing
+        from rtui.tui.server import ServerScreen  # noqa: PLC0415 - not for browsing
 
         return ServerScreen(self._health, self._health.label, clock=lambda: self._health.ended_at_s)
 

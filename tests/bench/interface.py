@@ -28,7 +28,7 @@ from rtui.server.wire.target import Target
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.browse.tree_pane import TreePane
-from rtui.tui.find.screen import FindScreen
+from rtui.tui.find import FindScreen
 from rtui.tui.goto import GotoScreen
 from tests.bench import Row, in_ms, time_row
 from tests.bench.scan import KEYS, names, seeded

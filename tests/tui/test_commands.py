@@ -21,8 +21,8 @@ from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.browse.value_pane import ValuePane
 from rtui.tui.browse.value_view import ValueView
 from rtui.tui.connect import ConnectScreen
-from rtui.tui.find.found_view import FIND_COMMANDS, FoundBody
-from rtui.tui.find.screen import FindScreen
+from rtui.tui.find import FindScreen
+from rtui.tui.found_view import FIND_COMMANDS, FoundBody
 from rtui.tui.help import keys_page
 from rtui.tui.help_pages import page_lines
 from rtui.tui.kit.choice import CardScreen, ChoiceList, ListScreen, QuitScreen, TextCard
@@ -33,8 +33,8 @@ from rtui.tui.kit.line_view import ScrollingPanel
 from rtui.tui.kit.table import TableBody
 from rtui.tui.log import LOG_COMMANDS, LogScreen, LogView
 from rtui.tui.navigation import all_commands, command_sets
-from rtui.tui.server.panels import SERVER_COMMANDS
-from rtui.tui.server.screen import ServerScreen
+from rtui.tui.server import ServerScreen
+from rtui.tui.server_panels import SERVER_COMMANDS
 from tests.tui.analysed_session import analysed_session
 from tests.tui.browsing import browsing
 

@@ -17,7 +17,7 @@ from rtui.keyspace.rows.ordering import Sort
 from rtui.tui.analyse.panel import ReportStates
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.find.screen import FindScreen
+from rtui.tui.find import FindScreen
 from rtui.tui.goto import GotoScreen
 from rtui.tui.help import HelpScreen
 from rtui.tui.kit.choice import SwitchScreen

@@ -8,7 +8,7 @@ from textual.events import MouseScrollDown
 from rtui.server.scan.progress import ScanState
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.connect import DatabasesScreen, ServersScreen
-from rtui.tui.find.screen import FindScreen
+from rtui.tui.find import FindScreen
 from rtui.tui.goto import GotoScreen
 from rtui.tui.help import HelpScreen
 from rtui.tui.kit.bars import Bar

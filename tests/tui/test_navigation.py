@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.find.screen import FindScreen
+from rtui.tui.find import FindScreen
 from rtui.tui.kit.command_screen import KEPT, History, PanelPlace, Place, TreePlace
 from rtui.tui.log import LogScreen
 from tests.server.targets import target_of

@@ -16,7 +16,7 @@ from rtui.server.wire.connection import Lost, Online
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
-from rtui.tui.find.screen import FindScreen
+from rtui.tui.find import FindScreen
 from rtui.tui.kit.command_screen import failure_notice, failure_text
 from tests.conftest import Pool
 from tests.proxy import DelayProxy

@@ -23,9 +23,9 @@ from rtui.server.search.search import Stage
 from rtui.server.wire.target import parse_target
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.value_view import ValueView
-from rtui.tui.find.screen import FindScreen
+from rtui.tui.find import FindScreen
 from rtui.tui.goto import GotoScreen
-from rtui.tui.server.screen import ServerScreen
+from rtui.tui.server import ServerScreen
 from tests.servers import Server
 from tests.tui.visiting import Visitor, visiting
 

@@ -12,7 +12,7 @@ from rtui.analysis.health.panel import Panel, State
 from rtui.analysis.health.sample import Source
 from rtui.server.guard.acl import acl_line, parse_release
 from rtui.server.guard.spec import CommandGroup
-from rtui.tui.server.panels import NODES, OVERVIEW, PANELS, content_of
+from rtui.tui.server_panels import NODES, OVERVIEW, PANELS, content_of
 from tests.fakes.base import FakeKey, FakeServer
 from tests.fakes.servers import ALL
 from tests.server.browsing.test_session import browsing

@@ -20,7 +20,7 @@ from rtui.server.wire.connection import Lost
 from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.find.screen import FindScreen
+from rtui.tui.find import FindScreen
 from rtui.tui.kit.choice import SortScreen
 from rtui.tui.kit.table import TableBody
 from rtui.tui.run import ReportApp

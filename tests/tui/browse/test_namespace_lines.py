@@ -30,7 +30,7 @@ from rtui.tui.browse.namespace_lines import (
 from rtui.tui.browse.tree_figures import TreeFigures
 from rtui.tui.browse.tree_lines import Totals, known_count
 from rtui.tui.browse.value_view import Item, ItemKind
-from rtui.tui.find.screen import FindScreen
+from rtui.tui.find import FindScreen
 from rtui.tui.kit.styled_text import Line, line_width
 from tests.tui.analysed_session import analysed_session, report_of
 from tests.tui.browsing import BrowseUser, browsing, until

@@ -30,7 +30,7 @@ from rtui.tui.browse import schema
 from rtui.tui.browse.columns import ALL_COLUMNS
 from rtui.tui.browse.level_lines import LevelDetail, lay_out_levels, level_line, schema_title
 from rtui.tui.browse.schema import Level, Schema, SchemaRows
-from rtui.tui.find.screen import FindScreen
+from rtui.tui.find import FindScreen
 from rtui.tui.kit.styled_text import line_width
 from tests.server.browsing.test_name_patterns import NAMES, store_of
 from tests.servers import Server

@@ -17,7 +17,7 @@ from rtui.keyspace.text.matching import natural
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.search.search import Stage
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.find.screen import FindScreen
+from rtui.tui.find import FindScreen
 from rtui.tui.kit.choice import SwitchScreen
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_search import FixedSearch

@@ -17,7 +17,7 @@ from rtui.server.search.search import Stage
 from rtui.server.wire.command_log import Purpose
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import RtuiApp
-from rtui.tui.find.screen import FindScreen
+from rtui.tui.find import FindScreen
 from rtui.tui.kit.settings import SettingsFile
 from tests.server.targets import target_of
 from tests.servers import Server

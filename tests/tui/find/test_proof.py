@@ -8,7 +8,7 @@ import pytest
 
 from rtui.server.guard.command import Secret
 from rtui.server.search.search import Stage
-from rtui.tui.find.screen import FindScreen
+from rtui.tui.find import FindScreen
 from tests.monitor import Recorder
 from tests.server.guard.harmless import is_harmless
 from tests.server.targets import target_of

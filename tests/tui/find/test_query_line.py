@@ -13,8 +13,8 @@ from rtui.analysis.query.parsing import parse, read
 from rtui.analysis.query.query import Query, Term
 from rtui.server.wire.target import Target
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.find.found_view import Marker, marked_spans, whole_name
-from rtui.tui.find.screen import FindScreen
+from rtui.tui.find import FindScreen
+from rtui.tui.found_view import Marker, marked_spans, whole_name
 from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.query_hints import hint_lines, is_query, styled_parts
 from rtui.tui.kit.query_line import NameScreen, QueryLine

@@ -26,8 +26,8 @@ from rtui.tui.kit.bars import TitleBar
 from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.styled_text import line_width
 from rtui.tui.run import SamplesApp
-from rtui.tui.server.panels import PANELS, ServerPanel, plot_lines, sparkline
-from rtui.tui.server.screen import ServerScreen
+from rtui.tui.server import ServerScreen
+from rtui.tui.server_panels import PANELS, ServerPanel, plot_lines, sparkline
 from tests.made_sample import made_sample
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_health import DENIED_SLOW, NODES, SLOW, FixedHealth

@@ -22,8 +22,8 @@ from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.search.search import Search, Stage
 from rtui.server.user.copying import key_as_text
-from rtui.tui.find import found_rows
-from rtui.tui.find.found_view import FIND_COMMANDS, FoundBody, FoundView
+from rtui.tui import found_rows
+from rtui.tui.found_view import FIND_COMMANDS, FoundBody, FoundView
 from rtui.tui.kit.bars import FilterInput, LinkedBar, TitleBar
 from rtui.tui.kit.choice import SortScreen, SwitchScreen
 from rtui.tui.kit.clipboard import Copy

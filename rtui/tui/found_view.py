@@ -27,7 +27,7 @@ from rtui.analysis.query.terms import GLOB, REGEX, TEXT
 from rtui.analysis.report.document import KeyRecord
 from rtui.analysis.report.tables.table import Cell, Column, Table, cell_text
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.find.found_rows import COLUMNS, SORTS, FoundRows, cell
+from rtui.tui.found_rows import COLUMNS, SORTS, FoundRows, cell
 from rtui.tui.kit.choice import sort_commands
 from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand, bindings, move_commands
 from rtui.tui.kit.layout import TERMINAL, display

@@ -18,6 +18,7 @@ from rtui.analysis.humanize import counted
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
 from rtui.server.health.session import Health
+from rtui.tui import server_panels as tabs
 from rtui.tui.kit.bars import Bar
 from rtui.tui.kit.chart_lines import inset
 from rtui.tui.kit.choice import TextCard
@@ -39,7 +40,6 @@ from rtui.tui.kit.status_lines import over_title
 from rtui.tui.kit.styled_text import Line, Role, literal
 from rtui.tui.kit.table import TableBody
 from rtui.tui.kit.table_rows import TableRows
-from rtui.tui.server import panels as tabs
 
 SAMPLES_SUFFIX: Final = ".jsonl"
 """The ending of files of samples."""

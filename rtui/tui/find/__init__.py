@@ -1,1 +1,0 @@
-"""Found keys: the list of the keys that a query finds, during the search and afterwards."""

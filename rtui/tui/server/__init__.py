@@ -1,1 +1,0 @@
-"""The screen of the clients and commands of a server."""
