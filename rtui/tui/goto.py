@@ -68,10 +68,7 @@ COMMAND_KINDS: Final = frozenset({GotoKind.TASK, GotoKind.COMMAND, GotoKind.MOVE
 RANKS: Final = {kind: rank for rank, kind in enumerate(GotoKind)}
 
 NARROWING: Final = {
-    "panel": (
-        frozenset({GotoKind.PANEL, GotoKind.SCREEN}),
-        literal("panels of the analysis and other screens"),
-    ),
+    "panel": (frozenset({GotoKind.PANEL, GotoKind.SCREEN}), literal("panels of the analysis and other screens")),
     "ns": (frozenset({GotoKind.NAMESPACE}), literal("namespaces that are loaded")),
     "key": (frozenset({GotoKind.KEY}), literal("loaded keys, or any by its exact name")),
     "db": (frozenset({GotoKind.DATABASE}), literal("databases of this server with key counts")),
@@ -248,10 +245,7 @@ class Loaded:
     """The names that are loaded, and how to go to one of them; it need not be loaded where the server is asked."""
 
     def __init__(
-        self,
-        store: NamespaceStore,
-        go: Callable[[bytes, bool], object],
-        look_up: Callable[[bytes], object],
+        self, store: NamespaceStore, go: Callable[[bytes, bool], object], look_up: Callable[[bytes], object]
     ) -> None:
         """`go` goes to a loaded key, or to a namespace if its second argument is true; `look_up` asks the server."""
         self.store = store

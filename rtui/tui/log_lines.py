@@ -355,10 +355,7 @@ def whole_lines(row: Row, width: int) -> list[Line]:
         (literal("connection"), SafeText(entry.connection)),
         (literal("for"), SafeText(entry.purpose.value)),
         (literal("outcome"), outcome),
-        (
-            literal("replies"),
-            SafeText(f"{humanize.count(came)} of {humanize.count(entry.replies)}"),
-        ),
+        (literal("replies"), SafeText(f"{humanize.count(came)} of {humanize.count(entry.replies)}")),
         (literal("bytes"), SafeText(f"{humanize.count(entry.bytes_out)} out, {humanize.count(entry.bytes_in)} in")),
         (literal("time"), SafeText(f"{ms_text(entry.ms)} ms") if came else literal("–")),
     ]

@@ -199,12 +199,7 @@ class ServerScreen(PanelScreen[bytes | None]):
     view: HealthPanel
 
     def __init__(
-        self,
-        source: Health,
-        label: SafeText,
-        *,
-        states: ServerStates | None = None,
-        clock: Callable[[], float],
+        self, source: Health, label: SafeText, *, states: ServerStates | None = None, clock: Callable[[], float]
     ) -> None:
         """`states` are the panels' when the screen was left; `clock` gives seconds since the epoch."""
         view = HealthPanel(ServerStates() if states is None else states, id="panel")

@@ -257,10 +257,7 @@ class Content:
 
 
 def content_of(
-    panel: ServerPanel,
-    known: Sequence[Panel],
-    denied: Collection[Source] = (),
-    compared: NodeComparison | None = None,
+    panel: ServerPanel, known: Sequence[Panel], denied: Collection[Source] = (), compared: NodeComparison | None = None
 ) -> Content:
     """Return the content of a tab out of the panels of a server's health; `denied` are sources refused to the user."""
     then = None

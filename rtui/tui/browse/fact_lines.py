@@ -128,12 +128,7 @@ def loading_lines(key: bytes, width: int) -> list[Line]:
 
 
 def fact_lines(
-    facts: KeyFacts,
-    width: int,
-    *,
-    now_s: float | None = None,
-    changes: FactChanges = UNCHANGED,
-    has_age: bool = False,
+    facts: KeyFacts, width: int, *, now_s: float | None = None, changes: FactChanges = UNCHANGED, has_age: bool = False
 ) -> list[Line]:
     """Return the head for a key: its name, then its facts in their places.
 

@@ -211,11 +211,7 @@ def _section(title: SafeText, links: Sequence[Link], width: int, note: SafeText 
     if not links:
         return []
     room = width - 2 * MARGIN
-    heading = (
-        gap(MARGIN),
-        Span(title, Role.STRONG),
-        Span(right(note, max(0, room - width_of(title))), Role.BAD),
-    )
+    heading = (gap(MARGIN), Span(title, Role.STRONG), Span(right(note, max(0, room - width_of(title))), Role.BAD))
     return [
         *plain_rows(heading),
         *(ValueRow(_link_line(one, width), Item(ItemKind.KEY, one.key)) for one in links),

@@ -27,11 +27,7 @@ from rtui.tui.kit.clipboard import NOTHING_SAID, Copy
 from rtui.tui.kit.styled_text import literal
 from rtui.values import CUT, Form, Limits, decode, is_cut
 
-_BY_NAME: Final = {
-    types.HASH.name: "HGET",
-    types.SET.name: "SISMEMBER",
-    types.ZSET.name: "ZSCORE",
-}
+_BY_NAME: Final = {types.HASH.name: "HGET", types.SET.name: "SISMEMBER", types.ZSET.name: "ZSCORE"}
 _BY_INDEX: Final = {types.LIST.name: "LINDEX", types.ARRAY.name: "ARGET"}
 _VALUES: Final = {
     types.HASH.name: "value",

@@ -325,10 +325,7 @@ class Copy(NamedTuple):
 
 def copies(target: Target, name: bytes, facts: KeyFacts | None) -> list[Copy]:
     """Return the entries for a key, or for the prefix of a namespace when there are no facts."""
-    entries = [
-        Copy(literal("name as text"), key_as_text(name)),
-        Copy(literal("name as escaped bytes"), quoted(name)),
-    ]
+    entries = [Copy(literal("name as text"), key_as_text(name)), Copy(literal("name as escaped bytes"), quoted(name))]
     if facts is None:
         return [*entries, Copy(literal("pattern of everything below"), key_as_text(prefix_pattern(name)))]
     for command in copied_commands(target, facts):
