@@ -105,7 +105,6 @@ class RtuiApp(TerminalApp):
 
     @property
     def server_status(self) -> BrowsingStatus | None:
-        """The status of the server that is browsed; None without one."""
         return None if self._session is None else self._session.status
 
     @property
@@ -205,7 +204,6 @@ class RtuiApp(TerminalApp):
         )
 
     def on_unmount(self) -> None:
-        """Import nothing more."""
         if self._importing is not None:
             self._importing.cancel()
 
@@ -436,41 +434,32 @@ class RtuiApp(TerminalApp):
         self.run_worker(self.run_action("app.servers"), group="servers", exit_on_error=False)
 
     def _show_wanted_keys(self) -> None:
-        """Show the keys that were wanted before there was a server."""
         wanted, self._wanted_keys = self._wanted_keys, None
         if wanted is not None:
             self._show_keys(wanted)
 
     def action_analyse(self) -> None:
-        """Show the analysis."""
         self.navigation.analyse()
 
     def action_log(self) -> None:
-        """Show the command log, or leave it."""
         self.navigation.log()
 
     def action_server(self) -> None:
-        """Show how the server is, or leave that."""
         self.navigation.server()
 
     async def action_found(self) -> None:
-        """Go back to the keys that were found last."""
         await self.navigation.found()
 
     def action_goto(self) -> None:
-        """Go to anything by name."""
         self.navigation.goto()
 
     async def action_go_back(self) -> None:
-        """Go back to the place before the last jump."""
         await self.navigation.go_back()
 
     async def action_go_forward(self) -> None:
-        """Go forward to the place that the user has gone back from."""
         await self.navigation.go_forward()
 
     def action_help(self) -> None:
-        """Show every command, those of the focused widget first."""
         self.navigation.help()
 
     def action_command_palette(self) -> None:

@@ -41,8 +41,6 @@ from rtui.tui.kit.line_view import LinePanel, MakeLines
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, joined, literal
 
 CARD_CELLS: Final = 76
-"""Width of the card where there is room."""
-
 MIN_CARD_CELLS: Final = 24
 FRAME_CELLS: Final = 6
 """Cells of the card's border and padding."""
@@ -57,8 +55,6 @@ CONNECT_COMMANDS: Final = (
 
 
 TICK_S: Final = 1.0
-"""Interval in seconds at which the time taken by connecting is shown."""
-
 SLOW_S: Final = 2.0
 """The time is shown from then on."""
 
@@ -134,12 +130,10 @@ class ConnectScreen(CommandScreen[None]):
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
-        """The screen itself."""
         return {Owner.CONNECT: self}
 
     @property
     def conditions(self) -> Conditions:
-        """Whether connecting has failed."""
         return frozenset({Condition.FAILED} if self._failed else ())
 
     def on_mount(self) -> None:
@@ -152,7 +146,6 @@ class ConnectScreen(CommandScreen[None]):
 
     @property
     def has_failed(self) -> bool:
-        """Whether connecting has failed for good."""
         return self._failed
 
     def connecting(self) -> None:
@@ -163,7 +156,6 @@ class ConnectScreen(CommandScreen[None]):
         self._show(lambda _width: [connecting_line(self._label, 0.0)])
 
     def _tick(self) -> None:
-        """Say how long connecting has taken by now."""
         if self._since_s is not None and self.is_current:
             waited_s = asyncio.get_running_loop().time() - self._since_s
             self.card.set_content(lambda _width: [connecting_line(self._label, waited_s)])
@@ -186,7 +178,6 @@ class ConnectScreen(CommandScreen[None]):
             self.password_input.ask(of_key=of_key)
 
     def action_retry(self) -> None:
-        """Try again."""
         if self._failed:
             self.connecting()
             self.post_message(self.Retry())
@@ -201,7 +192,6 @@ class ConnectScreen(CommandScreen[None]):
         self.post_message(self.Retry(key_password=typed) if of_key else self.Retry(typed))
 
     def on_resize(self) -> None:
-        """Fit the card to the new width."""
         if self._make is not None:
             self._show(self._make)
 
@@ -331,7 +321,6 @@ class DatabasesScreen(AnswerScreen[int | None]):
         )
 
     def show_count(self, count: int | None) -> None:
-        """Say how many databases there are, once that is known."""
         if count is not None:
             self.options.border_title = Content(f"{humanize.counted(count, 'database')}")
 

@@ -39,7 +39,6 @@ from rtui.tui.kit.status_lines import link_words, over_title, run_action_of
 from rtui.tui.kit.styled_text import Role, literal
 
 MOST_NOTES: Final = 4
-"""Lines below the list at most."""
 
 
 def order_of(sort: str | None, *, is_reversed: bool) -> Order | None:
@@ -120,36 +119,29 @@ class FindScreen(RunScreen[bytes | None]):
 
     @property
     def rows(self) -> found_rows.FoundRows:
-        """The rows that are shown."""
         return self.view.rows
 
     @property
     def search(self) -> Search:
-        """The search of the rows."""
         return self.rows.search
 
     @property
     def control(self) -> RunControl:
-        """Pauses, stops and paces the search."""
         return self.search.control
 
     @property
     def place(self) -> FoundPlace:
-        """The list."""
         return FoundPlace()
 
     @property
     def focus_home(self) -> Widget:
-        """The rows."""
         return self.view.body
 
     def compose(self) -> ComposeResult:
-        """Lay the parts out."""
         yield from (self.title_bar, self.query_bar, self.view, self.nothing, self.notes)
         yield from (self.query_input.hint, self.query_input, self.file_input, self.status_bar, self.footer_bar)
 
     def on_mount(self) -> None:
-        """Show the rows, find out the cost of the search, and begin to poll."""
         self.search.prepare()
         self.show_changes()
         self.call_after_refresh(lambda: self.view.show(self.rows))  # which may be others by then
@@ -208,7 +200,6 @@ class FindScreen(RunScreen[bytes | None]):
             self.view.styles.height = 0 if is_empty else "1fr"
 
     def on_resize(self, event: events.Resize) -> None:
-        """Make lines for the new width."""
         if event.size.width:
             self._show_bars()
 
@@ -219,7 +210,6 @@ class FindScreen(RunScreen[bytes | None]):
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
-        """The screen and its rows."""
         return {Owner.FIND: self, Owner.FOUND: self.view.body}
 
     @property
@@ -239,13 +229,11 @@ class FindScreen(RunScreen[bytes | None]):
     # the search
 
     def action_begin(self) -> None:
-        """Begin a search whose cost was said."""
         if self.search.stage is Stage.ASKING:
             self.search.begin()
             self.flush_after(AT_ONCE_S)
 
     def show_soon(self) -> None:
-        """Show the effect of a command."""
         self._seen = None
         self.flush_after(AT_ONCE_S)
 
@@ -284,12 +272,10 @@ class FindScreen(RunScreen[bytes | None]):
             self.app.push_screen(SortScreen(found_rows.sort_titles(names), names.index(rows.sort)), chosen)
 
     def action_sort_step(self, step: int) -> None:
-        """Sort by the next column, or the previous one."""
         names = found_rows.sort_names(self.rows.columns)
         self._sort_by(names[(names.index(self.rows.sort) + step) % len(names)])
 
     def action_sort_reverse(self) -> None:
-        """Sort the other way round."""
         self._sort_by(self.rows.sort, is_reversed=not self.rows.is_reversed)
 
     def _sort_by(self, name: str | None, *, is_reversed: bool = False) -> None:
@@ -336,11 +322,9 @@ class FindScreen(RunScreen[bytes | None]):
     # what is typed
 
     def action_edit(self) -> None:
-        """Change the query."""
         self.open_line(self.query_input, str(self.search.query))
 
     def action_export(self) -> None:
-        """Type the name of a file for the list."""
         if len(self.rows):
             self.open_line(self.file_input)
 

@@ -38,7 +38,6 @@ class FoundColumn:
     fact: Fact | None
     """Its fact; None for the slot, which follows from the name."""
     is_descending: bool = False
-    """Whether the largest come first when it is sorted by."""
 
 
 COLUMNS: Final = {
@@ -55,7 +54,6 @@ COLUMNS: Final = {
         FoundColumn(Column("slot", "slot", Unit.NUMBER, 5), None),
     )
 }
-"""All columns, in their order on the screen."""
 
 BY_BYTES: Final = "key-bytes"
 """The order of keys by the bytes of their names."""
@@ -124,7 +122,6 @@ def sort_key(name: str, *, is_descending: bool) -> Callable[[KeyRecord], Any]:
 
 
 def found_table(records: Sequence[KeyRecord], columns: Sequence[str], now_s: float, title: str) -> Table:
-    """Return keys as a table, for files."""
     rows = tuple(tuple(cell(name, record, now_s) for name in columns) for record in records)
     return Table("found", title, tuple(COLUMNS[name].column for name in columns), rows)
 
@@ -167,12 +164,10 @@ class FoundRows:
         return self._kept[self._lines[line] if line < len(self._lines) else line]
 
     def shown(self) -> list[KeyRecord]:
-        """Return all keys in the order of the lines."""
         return [self.record(line) for line in range(len(self))]
 
     @property
     def is_descending(self) -> bool:
-        """Whether the largest come first."""
         return self.sort is not None and SORTS[self.sort].is_descending is not self.is_reversed
 
     def sorted_lines(self, key: bytes | None = None) -> tuple[list[int], int]:
@@ -195,7 +190,6 @@ class FoundRows:
         return list(merge(*runs, key=keys.__getitem__, reverse=is_backward))
 
     def arrange(self, lines: list[int]) -> None:
-        """Show the keys in this order."""
         self._lines = lines if len(lines) <= len(self._kept) else []
 
 
@@ -342,5 +336,4 @@ def sort_names(columns: Sequence[str]) -> list[str | None]:
 
 
 def sort_titles(names: Sequence[str | None]) -> list[SafeText]:
-    """Return the titles of orders."""
     return [literal("as they were found") if one is None else SafeText(SORTS[one].column.title) for one in names]

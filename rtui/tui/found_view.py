@@ -240,7 +240,6 @@ class FoundBody(OpenRows, can_focus=True):
 
     @property
     def record(self) -> KeyRecord | None:
-        """The key under the cursor."""
         return self.rows.record(self.cursor_line) if 0 <= self.cursor_line < len(self.rows) else None
 
     def line_at(self, number: int) -> Line | None:
@@ -307,13 +306,11 @@ class FoundView(Vertical):
         self.body = FoundBody(rows, id="found-body")
 
     def compose(self) -> ComposeResult:
-        """Put the titles over the rows."""
         yield self._header
         yield self.body
 
     @property
     def rows(self) -> FoundRows:
-        """The rows that are shown."""
         return self.body.rows
 
     def show(self, rows: FoundRows) -> None:
@@ -340,7 +337,6 @@ class FoundView(Vertical):
         return column.numeric is not rows.is_descending
 
     def on_resize(self) -> None:
-        """Fit columns and titles to the new width."""
         self.call_after_refresh(self.fit)
 
     def follow(self) -> None:

@@ -108,7 +108,6 @@ class Destination:
     go: Callable[[], object] | None = field(default=None, compare=False)
     """Goes there, once the list is closed; may return an awaitable. None for an entry that fills the line instead."""
     fill: str = ""
-    """The text that fills the line."""
     words: str = field(default="", compare=False)
     """Other words by which it is found."""
 
@@ -154,17 +153,11 @@ def ranked(found: Iterable[tuple[Match, Destination]]) -> list[Ranked]:
 
 
 MOST_SHOWN: Final = 120
-"""Most entries that are listed."""
-
 MOST_TYPED: Final = 512
-"""Most characters that can be typed."""
-
 GOTO: Final = literal("Go to")
 PLACEHOLDER: Final = "panel, command, namespace, key, database, profile, theme"
 
 NAME_LIMIT: Final = 200
-"""Characters of a name that are shown at most."""
-
 NAME_CELLS: Final = 16
 """Cells of names before the notes, unless a name is longer."""
 
@@ -193,7 +186,6 @@ class EntryList(RowsView):
 
     @property
     def entry(self) -> Destination | None:
-        """The entry that is highlighted."""
         return self.entries[self.cursor_line] if self.cursor_line < len(self.entries) else None
 
     def show(self, entries: Sequence[Destination], *, keeps_cursor: bool) -> None:
@@ -216,7 +208,6 @@ class EntryList(RowsView):
             )
 
     def line_at(self, number: int) -> Line | None:
-        """Return the line of an entry."""
         if not 0 <= number < len(self.entries):
             return None
         return entry_line(self.entries[number], self.scrollable_content_region.width)
@@ -314,15 +305,12 @@ class GotoScreen(ModalScreen[Destination | None], FocusScreen[Destination | None
 
     @property
     def focus_home(self) -> Widget:
-        """The line that is typed."""
         return self.line
 
     def compose(self) -> ComposeResult:
-        """Show the line over the list."""
         yield self._card
 
     def on_mount(self) -> None:
-        """Show all entries."""
         self.set_focus(self.line)
         self._find(self.line.value)
 
@@ -406,7 +394,6 @@ class GotoScreen(ModalScreen[Destination | None], FocusScreen[Destination | None
             self.dismiss(entry)
 
     def action_list(self, move: str) -> None:
-        """Move in the list."""
         getattr(self.list, f"action_{move}")()
 
     def action_complete(self) -> None:
@@ -425,5 +412,4 @@ class GotoScreen(ModalScreen[Destination | None], FocusScreen[Destination | None
             self.dismiss(None)
 
     def action_leave(self) -> None:
-        """Close the list."""
         self.dismiss(None)

@@ -95,17 +95,14 @@ class HelpScreen(CardScreen[None]):
         self.search_input = FilterInput("a word or several", id="help-search")
 
     def compose(self) -> ComposeResult:
-        """Put the line of the search below the text."""
         with self._card:
             yield self.search_input
 
     def on_mount(self) -> None:
-        """Show the first page."""
         super().on_mount()
         self._show()
 
     def lines(self, width: int) -> list[Line]:
-        """Return the lines of the page, or of the search results."""
         if self.search_input.value:
             return found_lines(self.pages, self.search_input.value, width)
         return page_lines(self.pages[self.page], width)
@@ -144,7 +141,6 @@ class HelpScreen(CardScreen[None]):
         self._show()
 
     def action_search(self) -> None:
-        """Type words to search for."""
         self.search_input.open(self.search_input.value)
         self._show()
 

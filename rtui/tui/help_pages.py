@@ -20,11 +20,7 @@ from rtui.values.chain import BUILT_IN
 from rtui.values.plain import HEX, TEXT
 
 TERM_CELLS: Final = 14
-"""Width of the column of keys and terms."""
-
 TITLE_CELLS: Final = 18
-"""Width of the column of titles of commands."""
-
 LEAST_TEXT_CELLS: Final = 24
 """A text with less room beside its term stands below it."""
 
@@ -43,7 +39,6 @@ class Entry:
 
     @property
     def is_heading(self) -> bool:
-        """Whether it is one."""
         return not self.text
 
     def has(self, words: Sequence[str]) -> bool:

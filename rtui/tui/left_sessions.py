@@ -58,7 +58,6 @@ class LeftSession:
             self.is_waiting = True
 
     def go_on(self) -> None:
-        """Let its analysis go on if it waits."""
         if self.is_waiting:
             self.session.analysis.control.resume()
             self.is_waiting = False
@@ -73,7 +72,6 @@ class LeftSessions:
 
     @property
     def has_room(self) -> bool:
-        """Whether another one may be kept."""
         return len(self.kept) < MOST_LEFT
 
     def put(self, session: BrowsingSession, states: ReportStates | None, *, waits: bool) -> None:
@@ -119,7 +117,6 @@ class LeftSessions:
         )
 
     async def close(self) -> None:
-        """End all."""
         kept, self.kept = self.kept, ()
         for one in kept:
             await one.session.close()

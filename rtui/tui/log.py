@@ -87,7 +87,6 @@ class LogView(OpenRows, can_focus=True):
         return self.rows[self.cursor_line] if 0 <= self.cursor_line < len(self.rows) else ()
 
     def line_at(self, number: int) -> Line | None:
-        """Return a row."""
         if not 0 <= number < len(self.rows):
             return None
         return log_lines.row_line(self.rows[number], log_lines.layout_log(self.scrollable_content_region.width))
@@ -153,11 +152,9 @@ class LogScreen(RowsScreen[None]):
 
     @property
     def focus_home(self) -> Widget:
-        """The entries."""
         return self.log_view
 
     def compose(self) -> ComposeResult:
-        """Lay the parts out."""
         yield from (self.title_bar, self.summary, self.header, self.log_view, self.nothing)
         yield from (self.filter_input, self.footer_bar)
 
@@ -182,7 +179,6 @@ class LogScreen(RowsScreen[None]):
         self.flush_after(FLUSH_S if before != self._seen else REST_S)
 
     def on_resize(self) -> None:
-        """Fit the columns to the new width."""
         self.log_view.refresh()
         if self.log_view.is_following:
             self.call_after_refresh(self.log_view.follow)
@@ -198,17 +194,14 @@ class LogScreen(RowsScreen[None]):
 
     @property
     def place(self) -> LogPlace:
-        """The log."""
         return LogPlace()
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
-        """The screen and its entries."""
         return {Owner.LOG: self, Owner.ENTRIES: self.log_view}
 
     @property
     def conditions(self) -> Conditions:
-        """Whether there is an entry to act on."""
         return frozenset({Condition.LIVE, *([Condition.HAS_ROWS] if len(self.log_view.rows) else [])})
 
     @on(LogView.Opened)
@@ -236,11 +229,9 @@ class LogScreen(RowsScreen[None]):
         copy_text(self, "\n".join(sent_line(self._target, argv) for argv in sent))
 
     def action_filter(self) -> None:
-        """Type a filter."""
         self.open_line(self.filter_input, self.log_view.rows.needle)
 
     def filter_rows(self, text: str) -> None:
-        """Show only the entries with a text in them."""
         self.log_view.filter(text)
 
     def action_back(self) -> None:

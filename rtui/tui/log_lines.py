@@ -156,8 +156,6 @@ class LogRows:
 
 
 NAME_LIMIT: Final = 120
-"""Characters of an argument in a row at most."""
-
 WHOLE_LIMIT: Final = 4096
 """Characters of an argument in the view of one entry at most."""
 
@@ -211,7 +209,6 @@ def layout_log(width: int, columns: Sequence[str] = tuple(COLUMN_CELLS)) -> LogL
 
 
 def header_line(layout: LogLayout) -> Line:
-    """Return the titles of the columns."""
     titles = (literal("time"), literal("connection"), literal("for"), literal("command"))
     figures = (literal("out"), literal("in"), literal("ms"))
     return _row(layout, [(title, Role.MUTED) for title in (*titles, *figures)])

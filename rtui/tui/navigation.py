@@ -120,7 +120,6 @@ class Navigation:
     # the analysis, the command log, the server, the help
 
     def analyse(self) -> None:
-        """Show the analysis over the tree, which then goes to the key that is chosen in it."""
         if isinstance(self._app.screen, BrowseScreen):
             self._remember_place()
             self._show_analysis(self._app.screen)
@@ -362,11 +361,9 @@ class Navigation:
         return self._app.screen.place if isinstance(self._app.screen, CommandScreen) else None
 
     async def go_back(self) -> None:
-        """Go back to the place before the last jump."""
         await self._travel(self._history.back, NOTHING_BEFORE)
 
     async def go_forward(self) -> None:
-        """Go forward to the place that the user has gone back from."""
         await self._travel(self._history.forward, NOTHING_AFTER)
 
     async def _travel(self, step: Callable[[Place | None], Place | None], nothing: str) -> None:
@@ -434,7 +431,6 @@ def command_sets() -> tuple[tuple[ScreenCommand, ...], ...]:
 
 
 def all_commands() -> tuple[ScreenCommand, ...]:
-    """Return all commands of the interface, in the order of the help screen."""
     own = {one.action: one for commands in reversed(command_sets()) for one in reversed(commands)}
     shared = {command.action for command in APP_COMMANDS}
     return (*(one for one in reversed(own.values()) if one.action not in shared), *APP_COMMANDS)

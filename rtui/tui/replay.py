@@ -55,7 +55,6 @@ REPLAY_KEYS: Final[dict[str, frozenset[str]]] = {
     "slower": frozenset({"minus"}),
     "leave": frozenset({"q", "ctrl+c", "ctrl+q", "escape"}),
 }
-"""The keys of a replay."""
 
 HELP: Final = ("space pause · . next key · + - speed · q leave ", "space . + - q ", "")
 """The keys in words, and shorter for narrow terminals."""
@@ -405,18 +404,15 @@ class Frames:
                 before = now
 
     def rows(self) -> list[list[Segment]]:
-        """Return the segments of each row of the screen."""
         with self.app._context():
             strips = list(self.app.screen._compositor.render_strips())
         return [[segment for segment in strip if not segment.control] for strip in strips]
 
     def text(self) -> str:
-        """Return the text of the screen, a line a row."""
         lines = ["".join(segment.text for segment in row) for row in self.rows()]
         return "\n".join(line.rstrip() for line in lines) + "\n"
 
     def svg(self) -> str:
-        """Return a picture of the screen."""
         return self.app.export_screenshot(title="rtui", simplify=True)
 
 

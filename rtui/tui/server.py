@@ -62,7 +62,6 @@ class ServerStates(PanelStates):
     """The user's choices on the screen; the first panel of a cluster is that of its nodes."""
 
     lists: dict[str, str] = field(default_factory=dict)
-    """The id of the list that is shown, by panel."""
     node: SafeText | None = None
     """The node of a cluster whose panels are shown; None for the first one."""
 
@@ -80,12 +79,10 @@ class HealthPanel(PanelView):
         self._is_over = False
 
     def compose(self) -> ComposeResult:
-        """Put the parts under each other."""
         yield from (self.titles_bar, self.table, self.in_place, self._notes, self._detail)
 
     @property
     def panel(self) -> tabs.ServerPanel:
-        """The tab that is shown."""
         return tabs.BY_ID.get(self.states.panel_id, tabs.BY_ID[tabs.OVERVIEW])
 
     @property
@@ -118,7 +115,6 @@ class HealthPanel(PanelView):
         self.show_around()
 
     def show_lines(self, make: MakeLines) -> None:
-        """Show these lines in place of a list."""
         self._tables = ()
         super().show_lines(make)
 
@@ -186,7 +182,6 @@ class HealthPanel(PanelView):
         self.post_message(self.Changed())
 
     def on_resize(self) -> None:
-        """Divide the new height."""
         self.show_around()
 
 
@@ -210,17 +205,14 @@ class ServerScreen(PanelScreen[bytes | None]):
         """Where Enter on a row has led away from."""
 
     def on_mount(self) -> None:
-        """Show the samples so far, and begin to ask."""
         self.source.begin()
         self.show_again()
 
     def on_unmount(self) -> None:
-        """Ask no more."""
         self.source.end()
 
     @property
     def states(self) -> ServerStates:
-        """The user's choices."""
         return self.view.states
 
     @property
@@ -293,7 +285,6 @@ class ServerScreen(PanelScreen[bytes | None]):
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
-        """The screen and its table."""
         return {Owner.SERVER: self, Owner.TABLE: self.view.table.body}
 
     @property
@@ -311,7 +302,6 @@ class ServerScreen(PanelScreen[bytes | None]):
 
     @property
     def place(self) -> ServerPlace:
-        """The panel, its list and the node."""
         table = self.view.chosen
         return ServerPlace(self.view.panel.id, None if table is None else table.id, self.states.node)
 
@@ -386,7 +376,6 @@ class ServerScreen(PanelScreen[bytes | None]):
     # asking and writing
 
     def action_ask(self) -> None:
-        """Ask now."""
         self.source.ask_now()
         self.flush_after(FLUSH_S)
 

@@ -53,7 +53,6 @@ ROLES: Final = {
     State.BAD: Role.BAD,
     State.UNKNOWN: Role.MUTED,
 }
-"""The roles of words for states."""
 
 
 WRONG: Final = frozenset({State.BAD, State.WATCH})
@@ -160,17 +159,12 @@ def _text_lines(figure: Figure, width: int) -> list[Line]:
 
 
 SPARKLINE_CELLS: Final = 16
-"""Width of the column that shows how a figure went."""
-
 MOST_OF_A_PANEL: Final = 3
 """The first figures of each panel in the overview, beside the wrong ones."""
 
 NODES: Final = "nodes"
-"""The panel of the nodes of a cluster."""
-
 OVERVIEW: Final = "overview"
 FIGURES: Final = "figures"
-"""The id of the table of figures of each panel."""
 
 
 class ServerPanel(NamedTuple):
@@ -457,7 +451,6 @@ def node_line(node: SafeText | None, nodes: Sequence[SafeText], width: int) -> L
 
 
 def warning_line(warning: SafeText, width: int) -> Line:
-    """Return the warning about the figures, in one line."""
     return clip((gap(MARGIN), Span(warning, Role.WARN)), width)
 
 
@@ -475,7 +468,6 @@ def status_line(link: LinkState, failure: SafeText | None, age_s: float | None, 
 
 
 def file_line(file: SafeText, width: int) -> Line:
-    """Return the file of the figures and their time."""
     pieces = [
         LinePart(0, (Span(file, Role.TEXT),), 30),
         LinePart(1, (Span(literal("no server is asked"), Role.MUTED),)),
@@ -484,7 +476,6 @@ def file_line(file: SafeText, width: int) -> Line:
 
 
 def waiting_lines(failure: SafeText | None, width: int) -> list[Line]:
-    """Return the lines in place of a panel before the first sample."""
     if failure is None:
         return notice_lines(literal("Asking the server…"), Role.MUTED, width)
     return notice_lines(literal("The server has not answered"), Role.WARN, width, failure)
@@ -501,5 +492,4 @@ def row_lines(facts: Sequence[tuple[SafeText, SafeText]], width: int) -> list[Li
 
 
 def whole_figure_lines(figure: Figure, width: int) -> list[Line]:
-    """Return all about a figure, for a card."""
     return [(), *((gap(1), *line) for line in figure_lines(figure, Size(width - 2, CARD_LINES)))]

@@ -161,7 +161,6 @@ class TerminalApp(App[int]):
         return self.extend_driver(super().get_driver_class())
 
     def extend_driver(self, driver_class: type[Driver]) -> type[Driver]:
-        """Return the class of a driver for this application."""
         return terminal_driver(driver_class, self.before_message)
 
     def before_message(self, message: Message) -> None:
@@ -172,7 +171,6 @@ class TerminalApp(App[int]):
         return [*super().get_line_filters(), *self._line_filters]
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Return the variables that themes may set beyond Textual's own."""
         return dict(VARIABLE_DEFAULTS)
 
     async def on_event(self, event: events.Event) -> None:
@@ -244,7 +242,6 @@ class TerminalApp(App[int]):
             self.screen.refresh(layout=True)
 
     def _record(self, event: events.Event) -> None:
-        """Record an input."""
         if self._recording is not None:
             self._recording.add(event)
 

@@ -118,7 +118,6 @@ class PanelWatch:
         self._due_s = now_s + self.every_s
 
     def is_due(self, now_s: float) -> bool:
-        """Return whether it is time for the next pass."""
         return now_s >= self._due_s
 
     def learn(self, report: Report, server_s: float, now_s: float) -> bool:
@@ -180,7 +179,6 @@ class Comparison:
 
     @property
     def is_watching(self) -> bool:
-        """Whether the analysis is repeated."""
         return self._watch is not None
 
     def line(self) -> Callable[[int], Line] | None:

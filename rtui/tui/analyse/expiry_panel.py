@@ -376,7 +376,6 @@ class _Parts:
 
     @property
     def timeline_lines(self) -> int:
-        """The lines of the timeline, its axis and the cliffs, or of the text in their place."""
         return NO_TIMELINE_LINES if self.timeline is None else self.bars_height + 1 + len(self.cliff_lines)
 
 

@@ -149,7 +149,6 @@ class FindingsPanel(Panel[FindingsState]):
         )
 
     def chart_lines(self, space: Size) -> int:
-        """Return how many lines the finding under the cursor takes."""
         kept = TABLE_LINES if space.height >= HIGH_ROOM else LOW_TABLE_LINES
         return max(0, min(MOST_LINES, space.height - kept))
 
@@ -168,7 +167,6 @@ class FindingsPanel(Panel[FindingsState]):
         return replace(state, revision=state.latest.revision)
 
     def behind_row(self, state: FindingsState, row: int) -> Behind | None:
-        """Return the query that finds the keys of a finding."""
         listed = list(state.latest.listed.values())
         return listed[row].behind if listed else None
 

@@ -37,7 +37,6 @@ from rtui.tui.kit.panel_screen import following
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, left, literal, type_role, width_of
 
 DEFAULT: Final = Consent(duration_s=60, sample_ratio=100)
-"""The first choice."""
 
 
 class Choice(NamedTuple):
@@ -91,13 +90,11 @@ class HotSessionScreen(CardScreen[Consent | None]):
         self.consent = DEFAULT
 
     def action_next_option(self, at: int) -> None:
-        """Switch to the next option of a choice."""
         field, options = CHOICES[at].field, CHOICES[at].options
         self.consent = replace(self.consent, **{field: following(options, getattr(self.consent, field))})
         self.body.set_content(self.lines)
 
     def action_agree(self) -> None:
-        """Agree."""
         self.dismiss(self.consent)
 
     def lines(self, width: int) -> list[Line]:
@@ -145,7 +142,6 @@ class HotKeys:
             await self._source.ask_hot()
 
     def start_session(self, consent: Consent) -> None:
-        """Start a session with the user's consent, and read its figures."""
         name = "hot-key session"
         self._screen.run_worker(self._start(consent), group=name, exit_on_error=False, description=name)
 
@@ -169,8 +165,6 @@ def _key(key: SafeText) -> Span:
 
 
 NAME_LIMIT: Final = 400
-"""Characters of a key that are made safe to show."""
-
 NAME_CELLS: Final = 48
 """Longer keys are cut in the middle."""
 
@@ -181,8 +175,6 @@ LOW_LINES: Final = 14
 """A chart of fewer lines has no blank ones."""
 
 TITLE_LIMIT: Final = 24
-"""Characters of a list's title in its tab."""
-
 COLUMN_CELLS: Final = 54
 BETWEEN_CELLS: Final = 4
 """The least width of sections beside each other, and the blank cells between two."""

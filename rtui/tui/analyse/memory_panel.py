@@ -186,7 +186,6 @@ MAX_ROW_LINES: Final = 3
 """Lines of a row at most: the name, the size, and a blank one."""
 
 LABEL_LIMIT: Final = 120
-"""Characters of a name that are made safe to show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +193,7 @@ class MemoryState(PanelState):
     """The user's choices in the panel."""
 
     path: Path = ()
-    """The namespace that is zoomed into."""
     colouring: Colouring = Colouring.NO_TTL
-    """The meaning of the colours."""
 
 
 def _next_colouring(_report: Report, state: MemoryState, _size: Size) -> MemoryState:
@@ -232,7 +229,6 @@ class MemoryPanel(Panel[MemoryState]):
         return (PanelTable(f"namespaces {path!r}", name, partial(namespaces, report, path), note=note, order=order),)
 
     def chart_lines(self, space: Size) -> int:
-        """Return how many lines the icicle takes."""
         return HIGH_LINES if space.height >= HIGH_ROOM else LOW_LINES
 
     def chart(self, report: Report, state: MemoryState, size: Size) -> list[Line]:
@@ -264,7 +260,6 @@ class MemoryPanel(Panel[MemoryState]):
         return self.zoomed_out(report, state) if block.contains(state.path) else _zoomed_to(report, state, block.path)
 
     def zoomed_in(self, report: Report, state: MemoryState) -> MemoryState | None:
-        """Zoom into the namespace under the cursor."""
         return _zoomed_to(report, state, state.subject) if isinstance(state.subject, tuple) else None
 
     def zoomed_out(self, report: Report, state: MemoryState) -> MemoryState | None:
@@ -280,7 +275,6 @@ class MemoryPanel(Panel[MemoryState]):
 
 
 def icicle_area(size: Size) -> Size:
-    """Return the size of the blocks in a chart."""
     return Size(size.width, size.height - 1) if size.height >= MIN_LINES else size
 
 
@@ -302,7 +296,6 @@ def _zoomed_to(report: Report, state: MemoryState, path: Path) -> MemoryState | 
 
 
 def has_memory(report: Report) -> bool:
-    """Whether the bytes of any key are known."""
     return report.summary.root.stats.memory_bytes is not None
 
 
@@ -322,11 +315,9 @@ class Block:
 
     @property
     def path(self) -> Path:
-        """The path of the innermost namespace."""
         return path_of(self.nodes)
 
     def contains(self, path: Path) -> bool:
-        """Whether a namespace shares the block."""
         innermost = self.path
         return len(innermost) - self.levels < len(path) <= len(innermost) and innermost[: len(path)] == path
 

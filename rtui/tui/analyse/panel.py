@@ -60,7 +60,6 @@ class PanelState:
     table_id: str = ""
     """The id of the chosen table; an unknown id means the panel's first table."""
     subject: Subject = None
-    """The subject of the row under the cursor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +245,6 @@ class ReportStates(PanelStates):
         return *tables, PanelTable("differences", literal("what differs"), make, is_comparison=True, empty=empty)
 
     def chosen(self, panel: Panel[S], report: Report, state: S) -> PanelTable:
-        """Return the chosen one of them."""
         tables = self.listed(panel, report, state)
         return next((one for one in tables if one.id == state.table_id), tables[0])
 

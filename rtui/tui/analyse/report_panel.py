@@ -132,7 +132,6 @@ ANALYSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
         when=(Condition.HAS_ROWS,), footer=9, words="export save csv json download",
     ),
 )  # fmt: skip
-"""In the order of the help screen."""
 
 
 NOTE_LINES: Final = 1
@@ -152,12 +151,10 @@ class ReportPanel(PanelView):
         self._since_s = 0.0
 
     def compose(self) -> ComposeResult:
-        """Put the parts under each other."""
         yield from (self.chart, self.titles_bar, self.table, self.in_place, self._note_bar)
 
     @property
     def panel(self) -> Panel[Any]:
-        """The chosen panel."""
         return next((panel for panel in PANELS if panel.id == self.states.panel_id), PANELS[0])
 
     @property
@@ -166,7 +163,6 @@ class ReportPanel(PanelView):
         return self.states.by_panel.get(self.panel.id, self.panel.initial)
 
     def choose_list(self, list_id: str) -> None:
-        """Show another table of the panel."""
         self.set_state(replace(self.state, table_id=list_id, subject=None))
 
     @property
@@ -200,13 +196,11 @@ class ReportPanel(PanelView):
         self.show_around()
 
     def _show_changed(self) -> None:
-        """Show the panel of the same report anew."""
         if self.report is not None:
             self.show(self.report, holds_order=self._holds_order)
             self.post_message(self.Changed())
 
     def compare(self, baseline: Report | None) -> None:
-        """Show in every table the changes since an earlier report, or no more."""
         self.states.compare(baseline)
         self._show_changed()
 

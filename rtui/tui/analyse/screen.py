@@ -96,7 +96,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
 
     @property
     def control(self) -> RunControl:
-        """Pauses, stops and paces the analysis."""
         return self.source.control
 
     @property
@@ -105,11 +104,9 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         return self.view.report
 
     def on_mount(self) -> None:
-        """Show the report and start polling."""
         self.show_changes()
 
     def show_again(self) -> None:
-        """Show everything again, changed or not."""
         self._shown = None
         super().show_again()
 
@@ -172,7 +169,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
-        """The screen, its panel, and the table of that."""
         return {Owner.ANALYSE: self, Owner.PANEL: self.view, Owner.TABLE: self.view.table.body}
 
     @property
@@ -192,7 +188,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         return frozenset(condition for condition, holds in holding.items() if holds) | self.view.conditions
 
     def show_soon(self) -> None:
-        """Show the effect of a command."""
         self.show_bars()
         self.flush_after(AT_ONCE_S)
 
@@ -205,7 +200,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
 
     @property
     def place(self) -> PanelPlace:
-        """The panel and its state."""
         return PanelPlace(self.view.panel.id, self.view.state)
 
     def show_place(self, place: PanelPlace) -> None:
@@ -258,7 +252,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
 
     @property
     def copies(self) -> Sequence[Copy]:
-        """The panel's copies of the row, then its name and the row."""
         return [*self.view.panel.copies(self.view.state), *super().copies]
 
     @property
@@ -331,11 +324,9 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         self.show_soon()
 
     def action_compare(self) -> None:
-        """Choose an earlier report to show the changes since, or show them no more."""
         self.comparison.toggle()
 
     def go_back(self) -> None:
-        """Zoom out, or leave."""
         if not self.view.action_zoom_out():
             self.action_leave()
 

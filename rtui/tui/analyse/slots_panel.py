@@ -152,7 +152,6 @@ class SlotsPanel(Panel[SlotsState]):
         return tuple(tables)
 
     def chart_lines(self, space: Size) -> int:
-        """Return how many lines the map and the texts around it take at most."""
         return LOW_LINES if space.height < HIGH_ROOM else min(MAX_LINES, space.height - MIN_TABLE_LINES)
 
     def chart(self, report: Report, state: SlotsState, size: Size) -> list[Line]:
@@ -361,7 +360,6 @@ class SlotTexts:
 
 
 def tag_name(tag: SlotTag, cells: int) -> SafeText:
-    """Return a hash tag with its braces."""
     return cut_middle(SafeText("{" + display(tag.tag, limit=cells * 2) + "}"), cells)
 
 

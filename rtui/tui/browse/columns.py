@@ -64,8 +64,6 @@ ANALYSED_COLUMNS: Final = frozenset(
 """The columns that need an analysis."""
 
 GAP_CELLS: Final = 2
-"""Blank cells before each place."""
-
 MIN_NAME_CELLS: Final = 22
 """The name keeps at least this width; places go before it gets narrower."""
 
@@ -247,7 +245,6 @@ def _field(pair: tuple[TreeColumn | None, TreeColumn | None], enabled: frozenset
 
 
 def _rest(width: int, fields: Sequence[RowField]) -> int:
-    """Return the cells that the places leave for the name."""
     return width - sum(field.cells + GAP_CELLS for field in fields)
 
 
@@ -338,7 +335,6 @@ UPWARD: Final = frozenset({*BY_NAME, Sort.TYPE})
 BETWEEN: Final = " › "
 
 NAME_LIMIT: Final = 24
-"""Characters of a namespace's name at most."""
 
 
 class Crumb(NamedTuple):
@@ -393,7 +389,6 @@ class TreeHeader(LinePanel):
         self.show([line])
 
     def show_title(self, title: SafeText, layout: RowLayout, order: tuple[Sort, bool], *, is_filter: bool) -> None:
-        """Show a title over columns, with the sort order of the rows, and whether it is reversed."""
         self._crumbs, self._layout = [], layout
         self.show([header_line(layout, order, title, is_filter=is_filter)])
 

@@ -129,5 +129,4 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     ScreenCommand("back", ("escape",), "Back", "Go back one step: close what was opened last.", Group.APP, Owner.BROWSE,
         when=(Condition.DETAIL_OPEN, Condition.CAN_GO_BACK), footer=2),
 )
-"""The commands of the tree and its details, in the order of the help screen."""
 # fmt: on

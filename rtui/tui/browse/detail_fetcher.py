@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from rtui.tui.browse.level_lines import LevelDetail
 
 MOST_BIGGEST: Final = 8
-"""Biggest keys of a small namespace that are shown."""
-
 REST_S: Final = 0.06
 """Seconds that the cursor rests on a row before the server is asked, so that moving past keys costs nothing."""
 
@@ -84,11 +82,9 @@ class Detail:
     document: Document | None = None
     """The decoded string; None for other types, and if only a part of the string was read."""
     meanings: Meanings = NO_MEANINGS
-    """The meanings of the elements of the page."""
     references: KeyReferences | None = None
     """The references of the shown page and those expected to point to the key; None if not asked."""
     is_fetching_page: bool = False
-    """Another page is being fetched."""
     refused_place: SafeText | None = None
     """Why there is no place such as the user has typed."""
     failure: SafeText | None = None
@@ -166,7 +162,6 @@ class DetailFetcher:
             self._start(partial(self._load, self.detail, 0.0))
 
     def show_key(self, key: bytes) -> None:
-        """Fetch the detail of a key that may not be listed."""
         wanted = Detail(None, key)
         self._start(partial(self._load, wanted, 0.0), wanted)
 

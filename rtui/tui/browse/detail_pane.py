@@ -87,9 +87,7 @@ class DetailPane(Vertical):
         self.summary = LinkedBar(lambda span: "browse.focus_next_pane", id="summary")
         self.tab = Tab.VALUE
         self.shown: Detail | None = None
-        """The detail on the screen."""
         self.changes: FactChanges = UNCHANGED
-        """The changes of the key, while it is watched."""
         self._head = LinePanel(id="detail-head")
         self._tabs = TabBar(note_action, id="detail-tabs")
         self._clock = session.clock
@@ -103,12 +101,10 @@ class DetailPane(Vertical):
 
     @property
     def detail(self) -> Detail:
-        """The latest detail, whether it is shown yet or not."""
         return self.fetcher.detail
 
     @property
     def has_registry(self) -> bool:
-        """Whether there is a registry, and so a tab of references."""
         return self._registry is not None
 
     @property
@@ -182,11 +178,9 @@ class DetailPane(Vertical):
             self.post_message(self.Wanted())
 
     def action_next_tab(self) -> None:
-        """Show the next tab."""
         self.action_show_tab(self.tab + 1)
 
     def action_previous_tab(self) -> None:
-        """Show the tab before."""
         self.action_show_tab(self.tab - 1)
 
     def action_next_page(self) -> None:
@@ -203,13 +197,11 @@ class DetailPane(Vertical):
             self.app.notify(text, markup=False)
 
     def action_previous_page(self) -> None:
-        """Fetch the page before."""
         preview = self.fetcher.readable.preview
         if preview is not None and preview.page.before is not None:
             self.fetcher.turn(preview.page.before)
 
     def action_reload(self) -> None:
-        """Fetch the facts and the value of the key again."""
         if self.detail.key is not None:
             self.fetcher.reload()
 

@@ -197,7 +197,6 @@ def document_rows(document: Document, width: int) -> list[ValueRow]:
 
 
 def notes_of(document: Document, width: int) -> list[ValueRow]:
-    """Return the notes of a document."""
     return _note_rows([*map(display_text, document.found.notes), *_chosen_notes(document)], width)
 
 
@@ -283,7 +282,6 @@ def _hex_line(piece: bytes, offset_bytes: int, step: int) -> Line:
 
 
 def _tree_rows(document: Document, width: int) -> Iterator[ValueRow]:
-    """Yield a row for each node that is not inside a folded one."""
     is_folded, by_name = document.folded.__contains__, document.by_name
     for row in outline(document.found.root, folded=is_folded, by_name=by_name, is_reversed=document.is_reversed):
         yield ValueRow(partial(_node_line, row, width), partial(_node_item, row))
@@ -391,7 +389,6 @@ class ChosenDecoders:
         return found if len(found) <= MOST_CHARACTERS and len(key) <= MOST_CHARACTERS else ""
 
     def of(self, place: str) -> str | None:
-        """Return the decoder that was chosen for a place, or None."""
         return self._settings.settings.decoders.get(place)
 
     def choose(self, place: str, choice: str | None) -> bool:
@@ -424,7 +421,6 @@ class DecoderScreen(ListScreen[int | None]):
         self.options.highlighted = now + (now >= self._first_other)
 
     def action_next(self) -> None:
-        """Go to the next decoder."""
         self.options.action_cursor_down()
 
     @on(OptionList.OptionSelected)

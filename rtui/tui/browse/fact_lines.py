@@ -35,8 +35,6 @@ from rtui.tui.kit.styled_text import (
 )
 
 NAME_LIMIT: Final = 400
-"""Characters of a name that are shown here at most."""
-
 DAY_S: Final = 86_400
 
 """Between a slot and the node that serves it."""
@@ -114,7 +112,6 @@ T = TypeVar("T")
 
 
 def full_name(key: bytes) -> SafeText:
-    """Return a key as it is shown in full."""
     return display(key, limit=NAME_LIMIT) if key else literal("(empty name)")
 
 

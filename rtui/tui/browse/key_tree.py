@@ -34,8 +34,6 @@ if TYPE_CHECKING:  # it is imported with all that adds up
     from rtui.tui.browse.tree_figures import TreeFigures
 
 KEPT_LINES: Final = 512
-"""Lines of keys that are kept for scrolling."""
-
 KEPT_LINE_BYTES: Final = 4096
 """The lines of keys with longer names, in bytes, are made for each painting instead of kept."""
 
@@ -44,8 +42,6 @@ NOWHERE: Final = -1
 """The line of the cursor while its row is not listed."""
 
 MOST_MARKED: Final = 100
-"""Most keys that can be marked."""
-
 MOST_SOUGHT: Final = 5_000
 """Rows among which a row is looked for by its name."""
 
@@ -70,15 +66,12 @@ class TreeRows(RowsView):
     _typed: str | None = None
 
     def action_sort_step(self, step: int) -> None:
-        """Sort by the order `step` places further in the list."""
         self.post_message(self.SortRequested(step))
 
     def action_sort_reverse(self) -> None:
-        """Sort the other way round."""
         self.post_message(self.SortRequested())
 
     def action_jump(self) -> None:
-        """Take the next characters as the beginning of a name."""
         self._type("")
 
     def _type(self, typed: str | None) -> None:
@@ -110,7 +103,6 @@ class TreeRows(RowsView):
         event.prevent_default()
 
     def on_blur(self) -> None:
-        """Without the keyboard nothing is typed here."""
         if self._typed is not None:
             self._type(None)
 
@@ -148,9 +140,7 @@ class KeyTree(TreeRows, can_focus=True):
         """`facts` is looked up at each repaint; `weights` are the sort weights of keys."""
         super().__init__(id=id)
         self.rows = rows
-        """The rows that can be scrolled to."""
         self.cursor: Row | None = None
-        """The row under the cursor."""
         self.is_touched = False
         """Whether the user has moved or opened anything since this was reset, so that rows must keep their places.
 
@@ -161,9 +151,7 @@ class KeyTree(TreeRows, can_focus=True):
         self.placed_at: int | None = None
         """The line of the screen where the cursor's row was before another scan, and stays when rows are sorted."""
         self.columns = ALL_COLUMNS
-        """The columns that are shown beside names, as far as they fit."""
         self.row_layout = lay_out_row(0)
-        """The division of rows into columns."""
         self.totals = Totals(complete=False)
         """The whole that shares are parts of."""
         self.figures: TreeFigures | None = None
@@ -184,7 +172,6 @@ class KeyTree(TreeRows, can_focus=True):
 
     @property
     def rows_in_view(self) -> list[Row]:
-        """The rows on screen."""
         return self.rows.window(self.scroll_offset.y, self.size.height)
 
     def show(self, rows: VisibleRows, cursor: Row | None = None) -> None:
@@ -204,7 +191,6 @@ class KeyTree(TreeRows, can_focus=True):
         self.refresh()
 
     def choose_columns(self, columns: frozenset[TreeColumn]) -> None:
-        """Show these columns, as far as they fit."""
         self.columns = columns
         self._update_row_layout()
 
@@ -336,7 +322,6 @@ class KeyTree(TreeRows, can_focus=True):
                 return
 
     def on_resize(self) -> None:
-        """Divide the rows for the new width."""
         self._update_row_layout()
         if self.cursor is not None:
             self.put_cursor(self.cursor_line)
@@ -439,17 +424,14 @@ class KeyTree(TreeRows, can_focus=True):
     # actions
 
     def action_parent(self) -> None:
-        """Move to the namespace that holds this row."""
         if self.cursor is not None:
             self.move_to_row(self.rows.parent_row(self.cursor))
 
     def action_first_sibling(self) -> None:
-        """Move to the first row of this namespace."""
         if self.cursor is not None:
             self.move_to_row(self.rows.end_sibling(self.cursor, last=False))
 
     def action_last_sibling(self) -> None:
-        """Move to the last row of this namespace."""
         if self.cursor is not None:
             self.move_to_row(self.rows.end_sibling(self.cursor, last=True))
 
@@ -481,7 +463,6 @@ class KeyTree(TreeRows, can_focus=True):
         self.post_message(self.MarksChanged())
 
     def unmark_all(self) -> None:
-        """Unmark all keys."""
         self.marked.clear()
         self.repaint_changes()
         self.post_message(self.MarksChanged())
@@ -509,7 +490,6 @@ class KeyTree(TreeRows, can_focus=True):
             self.rows.collapse(node)
 
     def action_expand_all(self) -> None:
-        """Open everything below the namespace under the cursor."""
         node = self._node_at_cursor()
         if node is not None:
             self.post_message(self.OpenRequested(node, below=True))

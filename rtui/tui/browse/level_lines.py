@@ -55,14 +55,8 @@ if TYPE_CHECKING:
     from rtui.registry.registry import Entry, Registry
 
 TITLE_LIMIT: Final = 400
-"""Characters of a pattern that are shown at most."""
-
 MOST_EXAMPLES: Final = 6
-"""Most examples that are shown of a level."""
-
 MOST_TYPES: Final = 8
-"""Most types that are listed."""
-
 SUMMARY_CELLS: Final = 36
 """A longer pattern is cut in the line for narrow terminals."""
 
@@ -86,7 +80,6 @@ class LevelDetail:
 
     @property
     def behind(self) -> Behind:
-        """The query for its keys."""
         found = self.schema.behind(self.level)
         text = one_of("text", [] if self.needle is None else [self.needle])
         return Behind(found.query & query_of(text), found.note)
@@ -100,13 +93,11 @@ class LevelDetail:
 
     @property
     def title(self) -> SafeText:
-        """Its pattern, safe to show."""
         shown = display(self.pattern, limit=TITLE_LIMIT)
         return SafeText(f"{shown}{fmt.OTHER}") if self.level.node.kind is NodeKind.OTHER else shown
 
     @property
     def keys(self) -> Known:
-        """The number of keys it has."""
         return self.schema.keys(self.level)
 
     def head(self, width: int) -> list[Line]:
@@ -318,7 +309,6 @@ COLUMNS: Final = frozenset({TreeColumn.KEYS, TreeColumn.SHARE, TreeColumn.BAR}) 
 """The columns of a level: those of namespaces of the tree, without those of keys."""
 
 CRUMB_LIMIT: Final = 24
-"""Characters of a level's name in the header at most."""
 
 
 def lay_out_levels(
@@ -356,7 +346,6 @@ def level_line(level: Level, schema: Schema, layout: RowLayout, *, is_outdated: 
 
 
 def level_name(level: Level, limit: int) -> SafeText:
-    """Return the segment of a level, or the placeholder of its folded segments."""
     if level.node.kind is NodeKind.OTHER:
         return fmt.OTHER
     return display(level.node.name, limit=limit) if level.node.name else EMPTY

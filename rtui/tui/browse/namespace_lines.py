@@ -221,7 +221,6 @@ class _Big(NamedTuple):
 
     @classmethod
     def of(cls, facts: RowFacts) -> _Big:
-        """Return a key as it was asked."""
         known = facts.memory_bytes if isinstance(facts.memory_bytes, int) else 0
         return cls(facts.key, None if isinstance(facts.type, Unknown) else facts.type, known)
 
@@ -263,7 +262,6 @@ def heading(title: SafeText, width: int, *columns: tuple[SafeText, int]) -> Line
 
 
 def bar_cells_of(width: int) -> int:
-    """Return the cells of a bar in a row of this width."""
     return max(_MIN_BAR_CELLS, min(_MAX_BAR_CELLS, width // 6))
 
 

@@ -70,13 +70,11 @@ class Panes(Horizontal):
         self._is_dragged = False
 
     def compose(self) -> ComposeResult:
-        """Put them side by side."""
         yield self._left
         yield self._right
 
     @property
     def are_side_by_side(self) -> bool:
-        """Whether both are shown."""
         return self.size.width >= SIDE_BY_SIDE_CELLS
 
     def widen(self, step: int) -> None:
@@ -101,7 +99,6 @@ class Panes(Horizontal):
                 pane.styles.clear_rule("width")
 
     def on_resize(self) -> None:
-        """Divide another width."""
         self._divide()
 
     def _is_on_border(self, event: events.MouseEvent) -> bool:
@@ -115,7 +112,6 @@ class Panes(Horizontal):
             event.stop()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Move the border with the mouse."""
         if self._is_dragged and self.size.width:
             self._divide_at(round(100 * (event.screen_x - self.region.x) / self.size.width))
 
@@ -140,7 +136,6 @@ class StatusBar(LinkedBar):
         self.watching = SafeText("")
         """The key or keys that are watched; empty for none."""
         self.marked = 0
-        """The number of marked keys."""
 
     def show_status(self) -> None:
         """Show how the scan is doing now."""
@@ -174,12 +169,10 @@ class StatusBar(LinkedBar):
         self.show_status()
 
     def action_faster(self) -> None:
-        """Choose the next faster pace."""
         self._session.control.pace = self._session.control.pace.faster()
         self.show_status()
 
     def action_slower(self) -> None:
-        """Choose the next slower pace."""
         self._session.control.pace = self._session.control.pace.slower()
         self.show_status()
 
@@ -300,9 +293,7 @@ class Watcher:
 
     def __init__(self) -> None:
         self.key: bytes | None = None
-        """The key that is watched."""
         self.node: Namespace | None = None
-        """The namespace whose keys in view are watched."""
         self.pace_s = LEAST_S
         self.changes: dict[str, FactChange] = {}
         """Of the key that is watched."""
@@ -312,7 +303,6 @@ class Watcher:
 
     @property
     def is_on(self) -> bool:
-        """Whether anything is watched."""
         return self.key is not None or self.node is not None
 
     def watch_key(self, key: bytes, facts: KeyFacts | None, now_s: float) -> None:
@@ -323,7 +313,6 @@ class Watcher:
             self._seen.append(facts)
 
     def watch_rows(self, node: Namespace, now_s: float) -> None:
-        """Watch the keys in view below an open namespace."""
         self.stop()
         self.node, self._due_at_s = node, now_s
 
@@ -336,7 +325,6 @@ class Watcher:
         self._rows = {}
 
     def is_due(self, now_s: float) -> bool:
-        """Return whether it is time for a refresh."""
         return self.is_on and now_s >= self._due_at_s
 
     def begin(self, now_s: float) -> None:

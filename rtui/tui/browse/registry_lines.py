@@ -174,7 +174,6 @@ def _title(rule: str) -> str:
 
 
 NAME_LIMIT: Final = 200
-"""Characters of a name at most."""
 
 _MARK_CELLS: Final = 2
 _SOURCE_CELLS: Final = 30

@@ -131,12 +131,10 @@ class KeyRanking:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether keys are being asked."""
         return self._worker is not None and not self._worker.is_finished
 
     @property
     def note(self) -> SafeText:
-        """The progress of the ranking, for the header."""
         if not self.is_under_way or self._asking is None:
             return literal("")
         return SafeText(f"asked {fmt.count(len(self._asking.weights))} of {fmt.keys(self._asking.of)}, esc stops")
@@ -222,7 +220,6 @@ class RowWork:
 
     @property
     def is_sorting(self) -> bool:
-        """Whether rows are being listed or sorted in slices."""
         return self._sorts > 0
 
     def open(self, node: Namespace, *, below: bool) -> None:
@@ -433,5 +430,4 @@ class RowWork:
             self.spawn(finish)
 
     def spawn(self, work: Work) -> Worker[None]:
-        """Start a worker of the tree."""
         return self.key_tree.run_worker(work, group="rows", exit_on_error=False, description="tree")

@@ -69,7 +69,6 @@ class Level:
 
     @property
     def node(self) -> Node:
-        """The node of the report."""
         return self.place.node
 
     @property
@@ -112,7 +111,6 @@ class Schema:
         return self.reported.mark
 
     def keys(self, level: Level) -> Known:
-        """Return the number of keys at and below a level."""
         return self.reported.known(level.node.stats.keys) or NO_KEYS
 
     def distinct(self, level: Level) -> Known | None:
@@ -124,11 +122,9 @@ class Schema:
         return plain(level.node.stats.share_keys)
 
     def figures(self, level: Level) -> NamespaceFigures:
-        """Return the figures of an analysis for all keys of a level."""
         return self.reported.all_figures(level.place)
 
     def behind(self, level: Level) -> Behind:
-        """Return the query for the keys of a level."""
         return within_report(self.report, keys_of(level.nodes))
 
     def prefix(self, level: Level) -> tuple[bool, bytes]:
@@ -143,7 +139,6 @@ class Schema:
         return is_key, swapped(name, self.reported.separators.java_separator) if is_key else name
 
     def below(self, level: Level) -> list[Level]:
-        """Return the levels directly below one, as the report has them."""
         return [Level(level, place) for place in self.reported.children(level.place)]
 
     def sorted(self, levels: Sequence[Level], sort: Sort, *, is_reversed: bool) -> list[Level]:
@@ -184,7 +179,6 @@ class SchemaRows:
         self.schema: Schema | None = None
         """None before there is a report."""
         self.rows: list[Level] = []
-        """The visible levels from top to bottom."""
         self.sort_order = sort
         self.is_reversed = is_reversed
 

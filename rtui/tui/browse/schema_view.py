@@ -53,18 +53,15 @@ class SchemaView(TreeRows, can_focus=True):
         self.model: SchemaRows | None = None
         """The rows; None before the schema is shown for the first time."""
         self.cursor: Level | None = None
-        """The level under the cursor."""
         self.is_touched = False
         """Whether the user has been here, so that rows must keep their places."""
         self.is_outdated = False
         """Whether the names are of an earlier scan."""
         self.columns = ALL_COLUMNS
         self.row_layout: RowLayout = lay_out_row(0)
-        """The division of rows into columns."""
 
     @property
     def rows(self) -> list[Level]:
-        """The visible levels."""
         return NO_LEVELS if self.model is None else self.model.rows
 
     def show(self, model: SchemaRows, schema: Schema | None, room: int, *, keeps_places: bool) -> None:
@@ -91,7 +88,6 @@ class SchemaView(TreeRows, can_focus=True):
         return next((level for level in found if level is not None), None)
 
     def choose_columns(self, columns: frozenset[TreeColumn]) -> None:
-        """Show these columns, as far as they fit."""
         self.columns = columns
         self._lay_out()
 
@@ -119,7 +115,6 @@ class SchemaView(TreeRows, can_focus=True):
         self.refresh()
 
     def on_resize(self) -> None:
-        """Divide the rows for the new width."""
         self._lay_out()
         if self.cursor is not None:
             self.put_cursor(self.cursor_line)
@@ -147,7 +142,6 @@ class SchemaView(TreeRows, can_focus=True):
             self._put(self.model.index_of(level))
 
     def _go_to(self, level: Level | None) -> None:
-        """Go to a level because the user wants to."""
         self.is_touched = True
         self.move_to_level(level)
 
@@ -165,22 +159,18 @@ class SchemaView(TreeRows, can_focus=True):
     # commands
 
     def action_parent(self) -> None:
-        """Move to the level that holds this one."""
         if self.cursor is not None and self.cursor.depth > 0:
             self._go_to(self.cursor.parent)
 
     def action_first_sibling(self) -> None:
-        """Move to the first level beside this one."""
         if self.model is not None and self.cursor is not None:
             self._go_to(self.model.end_sibling(self.cursor, last=False))
 
     def action_last_sibling(self) -> None:
-        """Move to the last level beside this one."""
         if self.model is not None and self.cursor is not None:
             self._go_to(self.model.end_sibling(self.cursor, last=True))
 
     def action_enter(self) -> None:
-        """List the keys of the level."""
         if self.cursor is not None:
             self.post_message(self.Chosen())
 
@@ -230,7 +220,6 @@ class SchemaView(TreeRows, can_focus=True):
             self._go_to(self.model.find_sibling(self.cursor, typed.encode()))
 
     def sort(self, order: Sort, *, is_reversed: bool) -> None:
-        """Sort each level's children."""
         if self.model is not None:
             self.model.sort(order, is_reversed=is_reversed)
             self.rearranged()
@@ -271,7 +260,6 @@ class TreeSchema:
 
     @property
     def is_reading(self) -> bool:
-        """Whether names are being read."""
         return self.is_shown and self._source is not None and self._source.fraction is not None
 
     @property

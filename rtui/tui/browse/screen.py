@@ -124,7 +124,6 @@ class BrowseScreen(CommandScreen[None]):
         yield self.footer_bar
 
     def on_mount(self) -> None:
-        """Show the rows listed so far and begin to poll."""
         self.tree_pane.show_rows()
         self.session.on_change(lambda: self.call_later(self.flush))
         self.show_changes()
@@ -164,7 +163,6 @@ class BrowseScreen(CommandScreen[None]):
         self.flush_after(REST_S if is_at_rest else FLUSH_S)
 
     def _show_all_again(self) -> None:
-        """Show everything with the next look at the session."""
         self._shown = NOTHING_SHOWN
 
     def _show_status(self) -> None:
@@ -293,7 +291,6 @@ class BrowseScreen(CommandScreen[None]):
     # filters
 
     def action_filter(self) -> None:
-        """Type a filter."""
         self.filter_input.open()
         self.offer_commands()
 
@@ -304,7 +301,6 @@ class BrowseScreen(CommandScreen[None]):
         self.offer_commands()
 
     def action_clear_filter(self) -> None:
-        """Clear the filter: show everything again."""
         self.search.clear()
 
     # going elsewhere and back
@@ -316,7 +312,6 @@ class BrowseScreen(CommandScreen[None]):
 
     @property
     def place(self) -> TreePlace:
-        """The row under the cursor, and whether its details have the keyboard."""
         return self.places.here
 
     @property
@@ -411,7 +406,6 @@ class BrowseScreen(CommandScreen[None]):
         self.settings.choose("tree.width", event.percent)
 
     def action_sort(self) -> None:
-        """Let the user choose the sort order of rows."""
         self.tree_pane.work.choose_sort()
 
     @on(TreePane.Sorted)
@@ -431,12 +425,10 @@ class BrowseScreen(CommandScreen[None]):
         return [] if name is None else copies(self.session.target, name, facts)
 
     def action_copy_name(self) -> None:
-        """Copy the name as text."""
         if entries := self._copies():
             copy_text(self, entries[0].text)
 
     def action_copy_menu(self) -> None:
-        """Open the list of copies."""
         if entries := self._copies():
             choose_copy(self, entries)
 
@@ -502,7 +494,6 @@ class BrowseScreen(CommandScreen[None]):
 
     @on(Worker.StateChanged)
     def _worker_ended(self, event: Worker.StateChanged) -> None:
-        """Show at once the results of a finished worker."""
         if event.worker.is_finished:
             self.call_later(self.flush)
 

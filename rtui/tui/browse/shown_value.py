@@ -60,7 +60,6 @@ class ShownValue:
         self.opened: list[Opened] = []
         """The documents opened from rows, the innermost last."""
         self.document: Document | None = None
-        """The decoded string, as it is shown."""
         self._decodes_rows: bool | None = None
         """Whether rows are shown decoded; None if the user has not chosen."""
         self._likeness = Likeness.NO
@@ -85,12 +84,10 @@ class ShownValue:
 
     @property
     def are_rows_decoded(self) -> bool:
-        """Whether they are."""
         wanted = self._decodes_rows
         return self.can_decode_rows and (self._likeness is not Likeness.POSSIBLE if wanted is None else wanted)
 
     def decode_rows(self) -> None:
-        """Switch between stored and decoded rows."""
         self._decodes_rows = not self.are_rows_decoded
         self.order = None
         self._set_table()

@@ -37,13 +37,11 @@ class InsideNamespace:
     """The figures of a report for the keys below a namespace."""
 
     biggest: Sequence[KeyRecord]
-    """The biggest keys of the namespace that the report lists."""
     complete_above: int | None
     """No key of more bytes is missing in `biggest`, except beyond its length; None if any key may be missing."""
     patterns: Sequence[tuple[Node, ...]]
     """The patterns of keys, as paths from the namespace down, most bytes first."""
     behind: Sequence[Behind]
-    """The query for the keys of each pattern."""
     more_patterns: int
     mark: Mark
     """Of the figures of patterns."""
@@ -70,7 +68,6 @@ class TreeFigures:
 
     @property
     def report(self) -> Report:
-        """The report."""
         return self.reported.report
 
     def place(self, node: Namespace) -> Place | None:
@@ -90,7 +87,6 @@ class TreeFigures:
         return self._places[node]
 
     def figures(self, node: Namespace, keys: Known) -> NamespaceFigures:
-        """Return the figures of a namespace with this number of keys."""
         return self.reported.figures(self.place(node), keys)
 
     def share_of_bytes(self, memory_bytes: int) -> float | None:

@@ -130,12 +130,10 @@ class TreePane(Vertical):
         self.key_tree.show_nodes(labels)
 
     def filter_names(self, needle: bytes) -> None:
-        """Show the rows with these bytes in their names; all rows for none."""
         self.names.choose(needle, self.key_tree.cursor)
         self.show_rows()
 
     def show_rows(self) -> None:
-        """Show the rows of the keyspace, or of the filtered names."""
         self.key_tree.workers.cancel_node(self.key_tree)
         self.key_tree.show(self.names.rows, None if self.names.needle is not None else self.names.cursor)
         self.show_header()
@@ -305,7 +303,6 @@ class TreePane(Vertical):
         return self._facts.get(key)
 
     def put_facts(self, found: Sequence[RowFacts]) -> None:
-        """Show the facts of listed keys."""
         self._facts.put(found)
         self.key_tree.repaint_changes()
 

@@ -204,7 +204,6 @@ class TreeFilter(QueryLine):
 
     @property
     def keys_hint(self) -> Line:
-        """The hint in the footer while the line is open."""
         return super().keys_hint if self.is_query else FILTER_HINT
 
     @property
@@ -263,12 +262,10 @@ class TreePlaces:
         self._search, self._line = search, line
 
     def enter_detail(self) -> None:
-        """Give the keyboard to the details, which may then be all that is shown."""
         self._screen.add_class("-reading")
         self._screen.set_focus(self._detail_pane.body)
 
     def leave_detail(self) -> None:
-        """Give the keyboard back to the tree."""
         self._screen.remove_class("-reading")
         self._screen.set_focus(self._tree_pane.view)
 

@@ -96,7 +96,6 @@ class ValuePane(Vertical):
         self._decoders = decoders
         self.body = ValueView(id="detail-body")
         self.value = ShownValue()
-        """The shown value, with how it is decoded and sorted."""
         self._session, self._run, self._totals = session, run, totals
         self.prompt = ValuePrompt()
         self._fetcher = fetcher
@@ -106,7 +105,6 @@ class ValuePane(Vertical):
         self._writer = ValueWriter(self, run, ask)
 
     def compose(self) -> ComposeResult:
-        """Put the line to type in below the rows."""
         yield self.body
         yield self.prompt
 
@@ -163,7 +161,6 @@ class ValuePane(Vertical):
     # finding and going
 
     def action_find(self) -> None:
-        """Type a text to find."""
         is_shown = self.value.is_all_shown
         hint = "text in what is shown" if is_shown else "a part of a name, or a glob such as user:*:cart"
         self._open_prompt(Purpose.FIND, hint)
@@ -284,7 +281,6 @@ class ValuePane(Vertical):
         return outputs(preview, self.body.item, document, whole)
 
     def action_write(self) -> None:
-        """Let the user choose an output, then type its path."""
         if self.value.preview is not None:
             self._writer.choose_write(self._outputs(), self.value.preview.key)
 
@@ -484,7 +480,6 @@ class ValuePane(Vertical):
         self._sort_by(event.column + 1, is_reversed=now == event.column + 1 and not is_reversed)
 
     def say(self, text: SafeText, title: SafeText) -> None:
-        """Say why something can't be done."""
         self.app.notify(text, title=title, severity="warning", markup=False)
 
 

@@ -142,7 +142,6 @@ class ValueRow:
 
     @property
     def is_item(self) -> bool:
-        """Whether the row has an item."""
         return self._item is not None
 
     def column_at(self, x: int) -> int | None:
@@ -174,7 +173,6 @@ def element_of(columns: Sequence[PreviewColumn], row: PreviewRow, entry: Preview
 
 
 def has_values(columns: Sequence[PreviewColumn]) -> bool:
-    """Return whether a table has values beside names."""
     return any(column.meaning is Meaning.VALUE for column in columns)
 
 
@@ -237,7 +235,6 @@ class ValueView(RowsView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.rows: tuple[ValueRow, ...] = ()
-        """All rows, laid out for the current width."""
         self.cursor_line = NOWHERE
         self.marks_changes = False
         """Whether rows that are new or changed since the same value was last shown are marked."""
@@ -247,12 +244,10 @@ class ValueView(RowsView, can_focus=True):
 
     @property
     def lines(self) -> list[Line]:
-        """The lines of all rows."""
         return [row.line for row in self.rows]
 
     @property
     def item(self) -> Item | None:
-        """The item of the row under the cursor; None if there is none."""
         return self.rows[self.cursor_line].item if 0 <= self.cursor_line < len(self.rows) else None
 
     def show(self, make: MakeRows, *, is_same: bool) -> None:
@@ -298,7 +293,6 @@ class ValueView(RowsView, can_focus=True):
         return True
 
     def on_resize(self) -> None:
-        """Make the rows anew: the cursor stays on its item."""
         if self._make is not None:
             self.show(self._make, is_same=bool(self.rows))
 
@@ -371,32 +365,26 @@ class ValueView(RowsView, can_focus=True):
         return True
 
     def action_cursor_up(self) -> None:
-        """Move to the row above."""
         if not self._scroll(-1):
             super().action_cursor_up()
 
     def action_cursor_down(self) -> None:
-        """Move to the row below."""
         if not self._scroll(1):
             super().action_cursor_down()
 
     def action_page_up(self) -> None:
-        """Move up by a screenful."""
         if not self._scroll(1 - self.size.height):
             super().action_page_up()
 
     def action_page_down(self) -> None:
-        """Move down by a screenful."""
         if not self._scroll(self.size.height - 1):
             super().action_page_down()
 
     def action_first(self) -> None:
-        """Move to the first row."""
         if not self._scroll(-len(self.rows)):
             super().action_first()
 
     def action_last(self) -> None:
-        """Move to the last row."""
         if not self._scroll(len(self.rows)):
             super().action_last()
 
@@ -469,6 +457,5 @@ class ValuePrompt(InputLine):
         self.purpose = Purpose.FIND
 
     def ask(self, purpose: Purpose, hint: str, value: str = "") -> None:
-        """Ask for a text."""
         self.purpose, self.placeholder = purpose, hint
         self.open(value)

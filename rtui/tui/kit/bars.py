@@ -78,7 +78,6 @@ class Banner(Bar):
         self._remedy = remedy
 
     async def on_click(self) -> None:
-        """Run the recommended action."""
         await self.screen.run_action(self._remedy)
 
     def show_warning(self, make: Callable[[int], Line] | None) -> bool:
@@ -202,7 +201,6 @@ class InputLine(Input):
 
     @property
     def is_open(self) -> bool:
-        """Whether it is shown, to be typed."""
         return self.has_class("-open")
 
     def open(self, value: str = "") -> None:
@@ -213,7 +211,6 @@ class InputLine(Input):
         self.screen.set_focus(self)
 
     def close(self) -> None:
-        """Hide the line."""
         self.remove_class("-open")
 
 
@@ -230,7 +227,6 @@ class FilterInput(InputLine):
 
     @property
     def keys_hint(self) -> Line:
-        """The keys of the line, for the footer."""
         return self._keys_hint
 
 

@@ -104,7 +104,6 @@ MIN_BAR_CELLS: Final = 4
 """Shorter bars are left out."""
 
 SLIVER: Final = literal("▏")
-"""The thinnest bar."""
 
 
 class HorizontalBar(NamedTuple):
@@ -222,7 +221,6 @@ NOT_OWNED: Final = Span(literal(" "))
 """A cell none of whose slots belongs to the node that was scanned, or has been listed."""
 
 CURSOR: Final = Span(literal("┼"), Role.HEAT_ON)
-"""The cell under the cursor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,11 +232,9 @@ class SlotMap:
 
     @property
     def slots_per_cell(self) -> int:
-        """Return the number of slots in a cell."""
         return SLOTS // (self.columns * self.rows)
 
     def place(self, slot: int) -> tuple[int, int]:
-        """Return the row and the column of a slot."""
         return divmod(slot // self.slots_per_cell, self.columns)
 
     def cell(self, slot: int) -> range:
@@ -366,11 +362,9 @@ class SlotOwners:
 
     @property
     def count(self) -> int:
-        """The number of nodes."""
         return len(self._cluster.nodes)
 
     def role(self, at: int) -> Role:
-        """Return the colour of the node at this place."""
         return ROLES[at % len(ROLES)]
 
     def drawn(self, cell: range, shade: Shade | None) -> Span:

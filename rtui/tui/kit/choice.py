@@ -43,20 +43,16 @@ class CardScreen(ModalScreen[ScreenResultType], FocusScreen[ScreenResultType]):
 
     @property
     def focus_home(self) -> Widget:
-        """The text."""
         return self.body
 
     def compose(self) -> ComposeResult:
-        """Show the card."""
         yield self._card
 
     def on_mount(self) -> None:
-        """Show the text."""
         self.body.set_content(self.lines)
         self.set_focus(self.body)
 
     def lines(self, width: int) -> list[Line]:
-        """Return the text for this width."""
         raise NotImplementedError
 
 
@@ -71,7 +67,6 @@ class TextCard(CardScreen[None]):
         self._make_lines = make
 
     def lines(self, width: int) -> list[Line]:
-        """Return the text."""
         return self._make_lines(width)
 
 
@@ -114,11 +109,9 @@ class ListScreen(ModalScreen[ScreenResultType], FocusScreen[ScreenResultType]):
 
     @property
     def focus_home(self) -> Widget:
-        """The list."""
         return self.options
 
     def compose(self) -> ComposeResult:
-        """Show the list."""
         yield self.options
 
 

@@ -72,7 +72,6 @@ class Program(NamedTuple):
 
     @property
     def name(self) -> SafeText:
-        """Its name, which is one of ours."""
         return SafeText(self.arguments[0])
 
 
@@ -88,7 +87,6 @@ class Delivery(NamedTuple):
 
     @property
     def is_taken(self) -> bool:
-        """Whether the text went anywhere."""
         return bool(self.title)
 
 
@@ -218,7 +216,6 @@ async def hand_over(program: Program, data: bytes, environment: Mapping[str, str
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
-    """Kill a process and its children."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -251,21 +248,17 @@ class SelectScreen(ModalScreen[None], FocusScreen[None]):
 
     @property
     def focus_home(self) -> Widget:
-        """The texts."""
         return self.body
 
     def compose(self) -> ComposeResult:
-        """Show the texts."""
         yield self.body
 
     def on_mount(self) -> None:
-        """Show the texts and leave the mouse to the terminal."""
         self.body.set_content(lambda width: selectable_lines(self._texts, self._reasons, width))
         self.set_focus(self.body)
         report_mouse(self.app._driver, is_wanted=False)
 
     def dismiss(self, result: None = None) -> AwaitComplete:
-        """Leave the screen and take the mouse back."""
         if is_reachable(self):
             report_mouse(self.app._driver, is_wanted=True)
         return super().dismiss(result)

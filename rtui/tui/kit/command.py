@@ -59,7 +59,6 @@ class Owner(StrEnum):
 
 
 RULES_PAGE: Final = SafeText("Rules")
-"""The title of the page of the help about rules."""
 
 
 class HelpSubject(NamedTuple):
@@ -159,11 +158,9 @@ class ScreenCommand:
 
     @property
     def first_key(self) -> str:
-        """The key shown where there is room for one."""
         return self.key_text.split(" ", 1)[0]
 
     def is_offered(self, conditions: Conditions) -> bool:
-        """Return whether the command makes sense while these conditions hold."""
         return not self.when or not conditions.isdisjoint(self.when)
 
 
@@ -269,5 +266,4 @@ APP_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _app("command_palette", ("ctrl+p",), "Commands", "Find a command or panel by its name or by Redis' word for it."),
     _app("quit", ("q", "ctrl+q", "ctrl+c"), "Quit", "Leave rtui; the server is left as it was.", footer=93),
 )
-"""The commands of every screen."""
 # fmt: on

@@ -61,7 +61,6 @@ if TYPE_CHECKING:
 
 
 KEPT: Final = 100
-"""Most places that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,6 @@ class TreePlace:
     is_namespace: bool = False
     is_reading: bool = False
     needle: bytes | None = None
-    """The text that names are filtered by."""
     level: Any = None
     """Where the schema is shown, the path of the level under the cursor; None in the tree of names."""
 
@@ -138,7 +136,6 @@ class History:
         return _step(self._behind, self._ahead, here)
 
     def forward(self, here: Place | None) -> Place | None:
-        """Return the place after, or None."""
         return _step(self._ahead, self._behind, here)
 
     def clear(self) -> None:
@@ -199,11 +196,9 @@ class ScreenBelow(Visual):
         return tinted
 
     def get_optimal_width(self, rules: RulesMap, container_width: int) -> int:
-        """Return the width of the container."""
         return container_width
 
     def get_height(self, rules: RulesMap, width: int) -> int:
-        """Return the height of the screen."""
         return self.screen.size.height
 
 
@@ -362,7 +357,6 @@ class CommandScreen(FocusScreen[ScreenResultType]):
         return None
 
     def leave_place(self) -> None:
-        """Remember the place in the history, before a jump elsewhere."""
         if self.place is not None:
             self.app.post_message(Leaving(self.place))
 
@@ -408,7 +402,6 @@ class CommandScreen(FocusScreen[ScreenResultType]):
 
 
 MOST_FRAMES = 12
-"""The number of innermost frames in the report of a failure."""
 
 
 def failure_text(error: BaseException) -> SafeText:

@@ -60,7 +60,6 @@ class InputRecording:
         self._timer = self._app.set_interval(RECORDER_POLL_S, self._look)
 
     def add(self, event: events.Event) -> None:
-        """Record an event that reaches the application, if it is an input."""
         record_input(self._recorder, self._app, event)
 
     def _look(self) -> None:
@@ -100,5 +99,4 @@ def record_cursor(recorder: Recorder, app: App[Any]) -> None:
 
 
 def _is_secret(app: App[Any]) -> bool:
-    """Whether the focus is in a field for passwords."""
     return isinstance(app.focused, InputField) and app.focused.password

@@ -60,7 +60,6 @@ class QuietScrollBar(ScrollBar):
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def notify_style_update(self) -> None:
-        """Repaint in other colours."""
         super().notify_style_update()
         self._shown = ()
 
@@ -151,7 +150,6 @@ class LinePanel(PaintedView):
         super().__init__(id=id, classes=classes)
         self.can_focus = False
         self.lines: tuple[Line, ...] = ()
-        """The lines shown."""
         self._make: MakeLines | None = None
 
     def set_content(self, make: MakeLines) -> None:
@@ -160,7 +158,6 @@ class LinePanel(PaintedView):
         self.on_resize()
 
     def on_resize(self) -> None:
-        """Make the lines for the width of now."""
         width = self.scrollable_content_region.width
         if width and self._make is not None:
             self.show(self._make(width))
@@ -347,27 +344,21 @@ class RowsView(PaintedView):
         self.scroll_to(y=max(0, line), animate=False, force=True, immediate=True)
 
     def action_cursor_up(self) -> None:
-        """Move to the row above."""
         self.move_to(self.cursor_line - 1)
 
     def action_cursor_down(self) -> None:
-        """Move to the row below."""
         self.move_to(self.cursor_line + 1)
 
     def action_page_up(self) -> None:
-        """Move up by a screenful."""
         self.move_to(self.cursor_line - max(1, self.size.height - 1))
 
     def action_page_down(self) -> None:
-        """Move down by a screenful."""
         self.move_to(self.cursor_line + max(1, self.size.height - 1))
 
     def action_first(self) -> None:
-        """Move to the first row."""
         self.move_to(0)
 
     def action_last(self) -> None:
-        """Move to the last row."""
         self.move_to(self.virtual_size.height - 1)
 
     def hover(self, number: int | None) -> None:
@@ -377,11 +368,9 @@ class RowsView(PaintedView):
             self.refresh_line(line or 0)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Highlight the row under the mouse."""
         self.hover(event.y + self.scroll_offset.y)
 
     def on_leave(self) -> None:
-        """No row is under the mouse."""
         self.hover(None)
 
     def repaint_changes(self) -> None:
@@ -425,7 +414,6 @@ class OpenRows(RowsView):
         """The row under the cursor is to be opened."""
 
     def action_open(self) -> None:
-        """Open the row under the cursor."""
         self.post_message(self.Opened())
 
     def on_click(self, event: events.Click) -> None:

@@ -81,10 +81,8 @@ class PanelView(Vertical):
         self.lists: Sequence[str] = ()
         """The ids of the panel's lists; empty while other lines stand in their place."""
         self.list_id = ""
-        """The id of the list that is shown."""
 
     def choose_list(self, list_id: str) -> None:
-        """Show another list of the panel."""
         raise NotImplementedError
 
     def show_around(self) -> None:
@@ -93,7 +91,6 @@ class PanelView(Vertical):
 
     @property
     def has_rows(self) -> bool:
-        """Whether there is a row under the cursor."""
         return bool(self.lists) and len(self.table.rows) > 0
 
     @property
@@ -123,7 +120,6 @@ class PanelView(Vertical):
         self.in_place.set_content(make)
 
     def filter(self, text: str) -> None:
-        """Show only the rows with a text in them."""
         if self.lists:
             self.table.filter(text)
             self.rows_arranged()
@@ -136,7 +132,6 @@ class PanelView(Vertical):
     @on(ReportTable.Sorted)
     @on(ReportTable.Arranged)
     def rows_arranged(self) -> None:
-        """Update the lines around the rows."""
         if self.lists:
             self.show_around()
             self.post_message(self.Changed())
@@ -255,7 +250,6 @@ class RowsScreen(CommandScreen[ScreenResultType]):
     filter_input: FilterInput
     file_input: FilterInput
     typed: Sequence[FilterInput]
-    """The lines that can be typed."""
     suffixes: ClassVar[Sequence[str]] = tuple(TABLE_FORMATS)
     """The endings of the files that can be written."""
 
@@ -265,7 +259,6 @@ class RowsScreen(CommandScreen[ScreenResultType]):
         return ()
 
     def filter_rows(self, text: str) -> None:
-        """Show only the rows with a text in them."""
         raise NotImplementedError
 
     def writing(self, name: str) -> Callable[[], SafeText]:
@@ -297,7 +290,6 @@ class RowsScreen(CommandScreen[ScreenResultType]):
         return any(line.is_open for line in self.typed)
 
     def open_line(self, line: FilterInput, text: str = "") -> None:
-        """Open an input line that begins with this text."""
         line.open(text)
         self.show_commands()
 
@@ -343,7 +335,6 @@ class RowsScreen(CommandScreen[ScreenResultType]):
             copy_text(self, copies[0].text)
 
     def action_copy_menu(self) -> None:
-        """Open the list of copies of the row."""
         if copies := self.copies:
             choose_copy(self, copies)
 
@@ -372,22 +363,18 @@ class RunScreen(RowsScreen[ScreenResultType]):
         self.show_soon()
 
     def action_stop(self) -> None:
-        """Stop the run; its results stay."""
         self.control.stop()
         self.show_soon()
 
     def action_faster(self) -> None:
-        """Choose the next faster pace."""
         self.control.pace = self.control.pace.faster()
         self.show_soon()
 
     def action_slower(self) -> None:
-        """Choose the next slower pace."""
         self.control.pace = self.control.pace.slower()
         self.show_soon()
 
     def action_cost(self) -> None:
-        """Show or hide the cost of the run for the server."""
         self.shows_cost = not self.shows_cost
         self.show_soon()
 
@@ -423,7 +410,6 @@ class PanelScreen(RowsScreen[ScreenResultType]):
         return self.view.table.body
 
     def action_show_panel(self, panel_id: str) -> None:
-        """Show a panel."""
         raise NotImplementedError
 
     def go_back(self) -> None:
@@ -431,12 +417,10 @@ class PanelScreen(RowsScreen[ScreenResultType]):
         raise NotImplementedError
 
     def compose(self) -> ComposeResult:
-        """Lay the parts out."""
         yield from (self.title_bar, self.banner, self.tab_bar, self.bar_below_tabs, self.view)
         yield from (self.filter_input, self.file_input, self.status_bar, self.footer_bar)
 
     def on_resize(self) -> None:
-        """Divide the new size among the parts."""
         self.show_again()
 
     def show_again(self) -> None:
@@ -463,15 +447,12 @@ class PanelScreen(RowsScreen[ScreenResultType]):
 
     @property
     def copies(self) -> Sequence[Copy]:
-        """The name of the row, and the row."""
         return row_copies(self.view.subject, self.view.table.body.texts) if self.view.has_rows else []
 
     def filter_rows(self, text: str) -> None:
-        """Show only the rows of the table with a text in them."""
         self.view.filter(text)
 
     def action_filter(self) -> None:
-        """Type a text that rows must have."""
         if self.view.lists:
             self.open_line(self.filter_input, self.view.filter_text)
 

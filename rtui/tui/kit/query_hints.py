@@ -29,10 +29,7 @@ from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, literal
 
 MOST_LOOKED_AT: Final = 5_000
-"""The most sibling namespaces that are searched."""
-
 MOST_NODES: Final = 2_000
-"""The most patterns of a report that are searched."""
 
 
 def vocabulary_of(session: BrowsingSession) -> Vocabulary:

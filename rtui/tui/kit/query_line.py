@@ -70,11 +70,9 @@ class NameScreen(ModalScreen[str | None], FocusScreen[str | None]):
 
     @property
     def focus_home(self) -> Input:
-        """The line."""
         return self.line
 
     def compose(self) -> ComposeResult:
-        """Show the line."""
         yield self.line
 
     @on(Input.Submitted)
@@ -167,7 +165,6 @@ class QueryLine(FilterInput):
 
     @property
     def keys_hint(self) -> Line:
-        """The hint in the footer while the line is open."""
         return WRONG_HINT if self.reading.problems else QUERY_HINT
 
     @property
@@ -185,7 +182,6 @@ class QueryLine(FilterInput):
         self.show_hint()
 
     def close(self) -> None:
-        """Hide the line."""
         super().close()
         self.hint.remove_class("-open")
         self._tried = None
@@ -208,7 +204,6 @@ class QueryLine(FilterInput):
         self.show_hint()
 
     def watch_cursor_position(self) -> None:
-        """Follow the cursor with the hint."""
         if self.is_open and self.hint.is_attached:
             self.show_hint()
 

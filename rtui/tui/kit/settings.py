@@ -30,7 +30,6 @@ TreeColumnName: TypeAlias = Literal[
     "keys", "share", "bar", "bytes", "of bytes", "mean", "no TTL", "idle", "type", "TTL", "size", "length",
     "encoding", "slot", "node",
 ]  # fmt: skip
-"""The columns of the tree."""
 
 SortName: TypeAlias = Literal[
     "keys", "name", "name-bytes", "bytes", "mean", "TTL", "idle", "type",
@@ -320,12 +319,10 @@ def place_of(target: Target) -> str:
 
 
 def saved_queries(settings: Settings, target: Target) -> Mapping[str, str]:
-    """Return the queries of a server by their names."""
     return settings.queries.get(place_of(target), {})
 
 
 def expanded(line: str, saved: Mapping[str, str]) -> str:
-    """Return a line with the queries in place of their names."""
     return _WORD.sub(lambda found: saved.get(found[1], found[0]), line)
 
 

@@ -84,7 +84,6 @@ class Span(NamedTuple):
 
 
 Line = tuple[Span, ...]
-"""One line of a panel, left to right."""
 
 
 def literal(text: LiteralString) -> SafeText:
@@ -93,7 +92,6 @@ def literal(text: LiteralString) -> SafeText:
 
 
 def joined(parts: Iterable[SafeText], between: LiteralString = " · ") -> SafeText:
-    """Join safe texts with a literal of our own."""
     return SafeText(between.join(parts))
 
 
@@ -155,7 +153,6 @@ def right(text: SafeText, cells: int) -> SafeText:
 
 
 def gap(cells: int, role: Role = Role.TEXT) -> Span:
-    """Return a span of blanks."""
     return Span(SafeText(" " * max(cells, 0)), role)
 
 
@@ -191,12 +188,10 @@ def wrap(text: SafeText, cells: int, max_lines: int) -> list[SafeText]:
 
 
 def plain_pieces(text: SafeText) -> list[Piece]:
-    """Return safe text as pieces, which may be broken anywhere."""
     return [Piece(SafeText(character)) for character in text]
 
 
 def pieces_width(pieces: Iterable[Piece]) -> int:
-    """Return how many cells the pieces take."""
     return sum(width_of(piece.text) for piece in pieces)
 
 

@@ -34,8 +34,6 @@ from rtui.tui.kit.table_rows import (
 )
 
 EMPTY: Final = Table("", "", (), ())
-"""Shown before there is a report."""
-
 KEPT_LINES: Final = 1000
 """The number of cached lines: scrolling by a row paints all of the screen."""
 
@@ -90,7 +88,6 @@ class TableBody(OpenRows, can_focus=True):
 
     @property
     def subject(self) -> Subject:
-        """The subject of the row under the cursor."""
         return self.rows.subject(self.cursor_line) if len(self.rows) else None
 
     @property
@@ -159,19 +156,15 @@ class TableBody(OpenRows, can_focus=True):
         return flashing(line) if self.marks_changes and has_changed(rows.table, rows.cells(number)) else line
 
     def on_resize(self) -> None:
-        """Ask for columns fitted to the new width."""
         self.post_message(self.Resized())
 
     def action_sort(self) -> None:
-        """Choose the column to sort by."""
         self.post_message(self.SortChoiceRequested())
 
     def action_sort_step(self, step: int) -> None:
-        """Sort by the next or the previous column."""
         self.post_message(self.SortRequested(step))
 
     def action_sort_reverse(self) -> None:
-        """Sort the other way round."""
         self.post_message(self.SortRequested())
 
 
@@ -200,13 +193,11 @@ class ReportTable(Vertical):
         self._made: Order | None = None
 
     def compose(self) -> ComposeResult:
-        """Put the titles over the rows."""
         yield self._header
         yield self.body
 
     @property
     def rows(self) -> TableRows:
-        """The rows as they are shown."""
         return self.body.rows
 
     def show(

@@ -17,8 +17,6 @@ from rtui.tui.kit.layout import bar, display, display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, cut, cut_middle, gap, left, literal, right, type_role, width_of
 
 NAME_LIMIT: Final = 200
-"""Characters of a name or a text in a cell at most."""
-
 MEASURED_ROWS: Final = 200
 """The texts of this many rows decide how wide the columns are."""
 
@@ -27,7 +25,6 @@ class Order(NamedTuple):
     """The column by which a table is sorted."""
 
     column: str
-    """The id of the column."""
     upward: bool = False
     """Whether it is the other way than usual for the column: smallest number first, last name first."""
 
@@ -43,7 +40,6 @@ class TableState:
     filter_text: str = ""
     """Only rows with this text in a name or text of theirs are shown."""
     cursor_row: Hashable = None
-    """The identity of the row under the cursor."""
     has_moved: bool = False
     """Whether the user has moved the cursor, so that rows have to keep their places."""
 
@@ -124,7 +120,6 @@ class TableRows:
 
     @cached_property
     def _identities(self) -> Sequence[Hashable]:
-        """The identity of each row."""
         return self.table.subjects if self.table.tells_by_subject else _identities(self.table)
 
     @cached_property
@@ -141,11 +136,9 @@ class TableRows:
         return [self._identities[index] for index in self._shown]
 
     def index(self, line: int) -> int:
-        """Return the index in the table of the row on a line."""
         return self._shown[line]
 
     def identity(self, line: int) -> Hashable:
-        """Return the identity of the row on a line."""
         return self._identities[self._shown[line]]
 
     def line_of(self, identity: Hashable) -> int | None:
@@ -153,15 +146,12 @@ class TableRows:
         return None if identity is None else self._lines.get(identity)
 
     def subject(self, line: int) -> Subject:
-        """Return the subject of the row on a line."""
         return self.table.subject(self._shown[line])
 
     def cells(self, line: int) -> tuple[Cell, ...]:
-        """Return the cells of the row on a line."""
         return self.table.rows[self._shown[line]]
 
     def texts(self, line: int) -> tuple[SafeText, ...]:
-        """Return the texts of the row on a line."""
         return self._texts_of(self._shown[line])
 
     def shown(self) -> Table:
@@ -245,7 +235,6 @@ class ShownColumn:
     """A column of a table on the screen."""
 
     index: int
-    """Its index in the table."""
     cells: int
     is_right: bool
     has_bar: bool = False

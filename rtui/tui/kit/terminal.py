@@ -91,17 +91,14 @@ class MaybeGone:
         self._file = file
 
     def write(self, text: str) -> None:
-        """Write a text."""
         with suppress(OSError):
             self._file.write(text)
 
     def flush(self) -> None:
-        """Write the buffered text."""
         with suppress(OSError):
             self._file.flush()
 
     def fileno(self) -> int:
-        """Return the file descriptor."""
         return self._file.fileno()
 
 
@@ -120,7 +117,6 @@ def terminal_driver(driver_class: type[Driver], on_message: Callable[[Message], 
             return OutputDiff()
 
         def write(self, data: str) -> None:
-            """Write a frame, reduced to the changed cells."""
             super().write(self.output_diff.rewrite(data))
 
         def start_application_mode(self) -> None:
@@ -153,7 +149,6 @@ def disable_input(driver: Driver | None) -> None:
 
 
 def write_to(driver: Driver | None, sequence: str) -> None:
-    """Write an escape sequence, if there is a terminal."""
     if driver is not None:
         driver.write(sequence)
         driver.flush()

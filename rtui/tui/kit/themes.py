@@ -128,7 +128,6 @@ def shipped_folder() -> Path:
 
 
 def user_folder() -> Path:
-    """Return the folder where users put their own themes."""
     return config_folder() / "themes"
 
 
