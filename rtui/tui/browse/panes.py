@@ -101,12 +101,9 @@ class Panes(Horizontal):
     def on_resize(self) -> None:
         self._divide()
 
-    def _is_on_border(self, event: events.MouseEvent) -> bool:
-        return self.are_side_by_side and self._right.display and event.screen_x == self._right.region.x
-
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Start dragging the border."""
-        if self._is_on_border(event):
+        if self.are_side_by_side and self._right.display and event.screen_x == self._right.region.x:
             self._is_dragged = True
             self.capture_mouse()
             event.stop()

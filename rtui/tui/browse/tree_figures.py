@@ -89,10 +89,6 @@ class TreeFigures:
     def figures(self, node: Namespace, keys: Known) -> NamespaceFigures:
         return self.reported.figures(self.place(node), keys)
 
-    def share_of_bytes(self, memory_bytes: int) -> float | None:
-        """Return the share of a number of bytes in the bytes of all keys, None if these are not known."""
-        return self.reported.share_of(memory_bytes)
-
     def inside(self, node: Namespace) -> InsideNamespace:
         """Return the figures of the keys below a namespace; the last result is cached."""
         if self._inside is None or self._inside[0] is not node:

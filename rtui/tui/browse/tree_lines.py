@@ -283,7 +283,7 @@ def _key_fields(
 def _share_of_bytes(facts: RowFacts, figures: TreeFigures | None) -> SafeText:
     """Return the part of a key in the bytes of all keys."""
     memory = facts.memory_bytes
-    share = None if figures is None or isinstance(memory, Unknown) else figures.share_of_bytes(memory)
+    share = None if figures is None or isinstance(memory, Unknown) else figures.reported.share_of(memory)
     return fmt.NOTHING if share is None else fmt.share(share, Mark.ABOUT)
 
 

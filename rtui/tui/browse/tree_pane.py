@@ -129,10 +129,6 @@ class TreePane(Vertical):
                 labels[first : last + 1] = [label] * (last + 1 - first)
         self.key_tree.show_nodes(labels)
 
-    def filter_names(self, needle: bytes) -> None:
-        self.names.choose(needle, self.key_tree.cursor)
-        self.show_rows()
-
     def show_rows(self) -> None:
         self.key_tree.workers.cancel_node(self.key_tree)
         self.key_tree.show(self.names.rows, None if self.names.needle is not None else self.names.cursor)

@@ -102,7 +102,8 @@ class TreeSearch:
     def _choose_names(self, text: bytes) -> None:
         if text:
             self.returns_to = ""
-        self._tree_pane.filter_names(text)
+        self._tree_pane.names.choose(text, self._tree_pane.key_tree.cursor)
+        self._tree_pane.show_rows()
         self._on_other_rows()
 
     def clear(self) -> None:

@@ -18,7 +18,6 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.connection import Closed, Lost, Online, State
 from rtui.server.wire.identity import NoTouch, Outdated
-from rtui.server.wire.target import Mark
 from rtui.tui.kit.layout import BETWEEN, LEAST_REASON, LinePart, ago, bar, display, display_text, fitted
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, literal
 
@@ -45,7 +44,9 @@ def title_line(status: BrowsingStatus, width: int, label: SafeText | None = None
     """
     server = status.server
     name = cut_middle(label if label is not None else status.label, max(MIN_LABEL_CELLS, width // 4))
-    mark = () if status.mark is None else mark_spans(status.mark)
+    mark: Line = ()
+    if status.mark is not None:
+        mark = Span(SafeText(f"[{cut(status.mark.word, 12)}]"), _MARKS[status.mark.colour]), gap(1)
     pieces = [LinePart(0, (*mark, Span(name, Role.STRONG)))]
     if server.product_name:
         words = [server.product_name, *([display_text(server.version_text)] if server.version_text else [])]
@@ -98,11 +99,6 @@ _MARKS: Final = {
     "red": Role.BAD, "yellow": Role.WARN, "green": Role.GOOD, "blue": Role.HASH, "magenta": Role.SET,
     "cyan": Role.STREAM,
 }  # fmt: skip
-
-
-def mark_spans(mark: Mark) -> Line:
-    """Return the word by which a profile marks its server, in its colour, and a blank."""
-    return Span(SafeText(f"[{cut(mark.word, 12)}]"), _MARKS[mark.colour]), gap(1)
 
 
 def server_figures(status: BrowsingStatus | None, room: int, *, has_keys: bool = True) -> Line:
