@@ -33,7 +33,7 @@ from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand, binding
 from rtui.tui.kit.layout import TERMINAL, display
 from rtui.tui.kit.line_view import LinePanel, OpenRows, set_content_height
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, line_width, width_of
-from rtui.tui.kit.table_rows import MARGIN, NAME_LIMIT, Order, TableLayout, header_line, layout_table, table_line
+from rtui.tui.kit.table_rows import MARGIN, NAME_LIMIT, ColumnOrder, TableLayout, header_line, layout_table, table_line
 
 _find = partial(ScreenCommand, group=Group.FIND, owner=Owner.FIND)
 
@@ -325,7 +325,7 @@ class FoundView(Vertical):
         """Fit columns and titles to the width."""
         self.body.fit_columns()
         rows, table = self.rows, self.body.table
-        order = None if rows.sort is None else Order(SORTS[rows.sort].column.id, self._is_upward(rows))
+        order = None if rows.sort is None else ColumnOrder(SORTS[rows.sort].column.id, self._is_upward(rows))
         self._header.show([header_line(table, self.body.table_layout, order)])
         self.body.refresh()
 

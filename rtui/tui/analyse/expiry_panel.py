@@ -29,7 +29,7 @@ from rtui.analysis.report.tables.keys import about_to_expire, cliffs, expiry, no
 from rtui.analysis.report.tables.table import Subject, label
 from rtui.analysis.report.tables.totals import ttl_histogram
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, panel_command, unfound
+from rtui.tui.analyse.panel import AnalysePanel, PanelState, PanelTable, panel_command, unfound
 from rtui.tui.kit.chart_lines import (
     HorizontalBar,
     bar_lines,
@@ -45,7 +45,7 @@ from rtui.tui.kit.chart_lines import (
 from rtui.tui.kit.layout import MARGIN, LinePart, display, display_text, fitted, tab
 from rtui.tui.kit.panel_screen import following
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, left, line_width, literal, right, width_of
-from rtui.tui.kit.table_rows import Order
+from rtui.tui.kit.table_rows import ColumnOrder
 
 if TYPE_CHECKING:
     from rtui.analysis.query.behind import Behind
@@ -270,7 +270,7 @@ class ExpiryState(PanelState):
     time_range: TimeRange = TimeRange.HOUR
 
 
-class ExpiryPanel(Panel[ExpiryState]):
+class ExpiryPanel(AnalysePanel[ExpiryState]):
     """The timeline of the namespace under the cursor; tables of cliffs, of lifetimes, and of keys that never expire."""
 
     id = "expiry"
@@ -290,12 +290,12 @@ class ExpiryPanel(Panel[ExpiryState]):
 
     def tables(self, report: Report, _state: ExpiryState) -> tuple[PanelTable, ...]:
         """Return cliffs, important keys that expire soon, namespaces, keys without TTL, and the TTL histogram."""
-        needs, by_no_ttl = ("ttl",), Order("no_ttl_keys")
+        needs, by_no_ttl = ("ttl",), ColumnOrder("no_ttl_keys")
         return (
-            PanelTable("cliffs", literal("cliffs"), partial(cliffs, report), order=Order("keys"), needs=needs,
+            PanelTable("cliffs", literal("cliffs"), partial(cliffs, report), order=ColumnOrder("keys"), needs=needs,
                        empty=unfound(report, "No minutes stand out from those around them")),
             PanelTable("about_to_expire", literal("big or hot, soon gone"), partial(about_to_expire, report),
-                       order=Order("expires_at", upward=True), needs=needs, top=literal("big or hot"),
+                       order=ColumnOrder("expires_at", upward=True), needs=needs, top=literal("big or hot"),
                        empty=unfound(report, "None of the big and hot keys expires soon")),
             PanelTable("expiry", literal("namespaces"), partial(expiry, report), order=by_no_ttl, needs=needs),
             PanelTable("no_ttl", literal("without TTL"), partial(no_ttl, report), order=by_no_ttl, needs=needs,

@@ -28,12 +28,12 @@ from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.rules import RULES, Severity
-from rtui.tui.analyse.panel import HIGH_ROOM, LOW_TABLE_LINES, TABLE_LINES, Panel, PanelState, PanelTable
+from rtui.tui.analyse.panel import HIGH_ROOM, LOW_TABLE_LINES, TABLE_LINES, AnalysePanel, PanelState, PanelTable
 from rtui.tui.kit.chart_lines import inset, labelled, paragraph
 from rtui.tui.kit.clipboard import Copy
 from rtui.tui.kit.command_screen import Work
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, joined, literal, wrap
-from rtui.tui.kit.table_rows import Order
+from rtui.tui.kit.table_rows import ColumnOrder
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry
@@ -120,7 +120,7 @@ class FindingsState(PanelState):
     """The revision of the latest findings, so that no chart of other findings is shown."""
 
 
-class FindingsPanel(Panel[FindingsState]):
+class FindingsPanel(AnalysePanel[FindingsState]):
     """One list of all findings; below it all about the finding under the cursor."""
 
     id = "findings"
@@ -142,7 +142,7 @@ class FindingsPanel(Panel[FindingsState]):
                 "findings",
                 SafeText(_summary(found, compared)),
                 lambda: findings_table(found) if compared is None else compared_table(found, compared),
-                order=Order("memory"),
+                order=ColumnOrder("memory"),
                 is_comparison=True,
                 empty=_nothing(found),
             ),

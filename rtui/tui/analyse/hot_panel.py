@@ -29,7 +29,7 @@ from rtui.server.guard.evidence import Consent
 from rtui.server.hot.report import HOT_EVERY_S
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, sample_note, unfound
+from rtui.tui.analyse.panel import AnalysePanel, PanelState, PanelTable, sample_note, unfound
 from rtui.tui.kit.chart_lines import HorizontalBar, bar_lines, beside_each_other, inset, paragraph
 from rtui.tui.kit.choice import CardScreen
 from rtui.tui.kit.layout import display, display_text, prose, tab
@@ -240,7 +240,7 @@ class HotKeysState(PanelState):
     """Seconds since the figures were read from the server."""
 
 
-class HotKeysPanel(Panel[HotKeysState]):
+class HotKeysPanel(AnalysePanel[HotKeysState]):
     """The hottest keys as bars, under the name of their source; a table for each of its lists, and one for slots."""
 
     id = "hot"

@@ -26,7 +26,7 @@ from rtui.analysis.report.tables.cells import Cells, parts_of, plain, weight_of
 from rtui.analysis.report.tables.table import COVERAGE_MARKS, Path, find, label, path_of
 from rtui.analysis.report.tables.totals import namespaces
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable, panel_command
+from rtui.tui.analyse.panel import HIGH_ROOM, AnalysePanel, PanelState, PanelTable, panel_command
 from rtui.tui.kit.layout import display, display_text
 from rtui.tui.kit.panel_screen import following
 from rtui.tui.kit.styled_text import (
@@ -44,7 +44,7 @@ from rtui.tui.kit.styled_text import (
     type_role,
     width_of,
 )
-from rtui.tui.kit.table_rows import Order
+from rtui.tui.kit.table_rows import ColumnOrder
 
 BORDERS: Final = (0.01, 0.10, 0.50, 0.90)
 """Shares from which on a block has the second, third, fourth and fifth of the heat colours."""
@@ -200,7 +200,7 @@ def _next_colouring(_report: Report, state: MemoryState, _size: Size) -> MemoryS
     return replace(state, colouring=following(tuple(Colouring), state.colouring))
 
 
-class MemoryPanel(Panel[MemoryState]):
+class MemoryPanel(AnalysePanel[MemoryState]):
     """The icicle, and a table of the namespaces below the zoomed one."""
 
     id = "memory"
@@ -225,7 +225,7 @@ class MemoryPanel(Panel[MemoryState]):
         note: Line = ()
         if not has_memory(report) and report.summary.root.children:
             note = (Span(literal("widths show keys, since memory is not known"), Role.WARN),)
-        order = Order("memory" if has_memory(report) else "keys")
+        order = ColumnOrder("memory" if has_memory(report) else "keys")
         return (PanelTable(f"namespaces {path!r}", name, partial(namespaces, report, path), note=note, order=order),)
 
     def chart_lines(self, space: Size) -> int:

@@ -1,6 +1,6 @@
 """A panel of the Analyse screen: tables, maybe a chart over them, and commands that change both.
 
-A panel is a module with a subclass of `Panel` and, where users can choose something in it, one of `PanelState`;
+A panel is a module with a subclass of `AnalysePanel` and, where users can choose something in it, one of `PanelState`;
 `PANELS` in `commands.py` lists one instance of each. Panels hold no state: all they show follows from the report, the
 state and the size of the chart in cells. So lines once drawn are kept while the report stays, and a move of the cursor
 draws anew only charts that show where it is.
@@ -25,7 +25,7 @@ from rtui.tui.kit.command import Group, Owner, ScreenCommand
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.panel_screen import PanelStates
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
-from rtui.tui.kit.table_rows import Order
+from rtui.tui.kit.table_rows import ColumnOrder
 
 if TYPE_CHECKING:
     from rtui.analysis.query.behind import Behind
@@ -75,7 +75,7 @@ class PanelTable:
     """Whether the row at this index of the table is marked."""
     note: Line = ()
     """Shown below the table, before the table's own note."""
-    order: Order | None = None
+    order: ColumnOrder | None = None
     """The sort column of the table as made; None if it is in no column's order."""
     needs: tuple[str, ...] = ()
     """Columns of the inspection (`memory`, `ttl` …) without which the table has no rows."""
@@ -108,7 +108,7 @@ def panel_command(
     return ScreenCommand(id, (key,), title, help, Group.TABLE, Owner.PANEL, (id,), footer, label, call), change
 
 
-class Panel(Generic[S]):
+class AnalysePanel(Generic[S]):
     """Base class of panels; only `tables` has to be defined."""
 
     id: ClassVar[str]
@@ -190,7 +190,7 @@ class Charts:
         self._report: Report | None = None
         self._lines: dict[tuple[str, PanelState, Size], list[Line]] = {}
 
-    def drawn(self, panel: Panel[S], report: Report, state: S, size: Size) -> list[Line]:
+    def drawn(self, panel: AnalysePanel[S], report: Report, state: S, size: Size) -> list[Line]:
         """Return the chart of a panel, drawn once for a report, a size and the part of the state that it shows."""
         if report is not self._report:
             self._report, self._lines = report, {}
@@ -203,7 +203,7 @@ class Charts:
             lines = self._lines[key] = panel.chart(report, shown, size)
         return lines
 
-    def height(self, panel: Panel[S], report: Report, state: S, space: Size) -> int:
+    def height(self, panel: AnalysePanel[S], report: Report, state: S, space: Size) -> int:
         """Return how many lines the chart takes of the space that it shares with the table; 0 for no chart."""
         lines = panel.chart_lines(space)
         if panel.keeps_height:
@@ -236,7 +236,7 @@ class ReportStates(PanelStates):
         if state is not None:
             self.by_panel[panel_id] = state
 
-    def listed(self, panel: Panel[S], report: Report, state: S) -> Sequence[PanelTable]:
+    def listed(self, panel: AnalysePanel[S], report: Report, state: S) -> Sequence[PanelTable]:
         """Return the tables of a panel; while two reports are compared, with their differences."""
         tables, before = panel.tables(report, state), self.baseline
         if before is None or not panel.lists_differences:
@@ -244,11 +244,11 @@ class ReportStates(PanelStates):
         make, empty = partial(differences, before, report), literal("Nothing differs by 1 % or more")
         return *tables, PanelTable("differences", literal("what differs"), make, is_comparison=True, empty=empty)
 
-    def chosen(self, panel: Panel[S], report: Report, state: S) -> PanelTable:
+    def chosen(self, panel: AnalysePanel[S], report: Report, state: S) -> PanelTable:
         tables = self.listed(panel, report, state)
         return next((one for one in tables if one.id == state.table_id), tables[0])
 
-    def table(self, panel: Panel[S], report: Report, wanted: PanelTable, state: S) -> Table:
+    def table(self, panel: AnalysePanel[S], report: Report, wanted: PanelTable, state: S) -> Table:
         """Return a table of a panel, cached, with its changes if there is an earlier report."""
         if report is not self.report:
             self.report, self.changes = report, None

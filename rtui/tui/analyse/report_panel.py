@@ -19,7 +19,7 @@ from rtui.tui.analyse.expiry_panel import ExpiryPanel
 from rtui.tui.analyse.findings_panel import FindingsPanel
 from rtui.tui.analyse.hot_panel import HotKeysPanel
 from rtui.tui.analyse.memory_panel import MemoryPanel
-from rtui.tui.analyse.panel import Panel, ReportStates
+from rtui.tui.analyse.panel import AnalysePanel, ReportStates
 from rtui.tui.analyse.screen_lines import among, empty_table_lines
 from rtui.tui.analyse.size_panels import BigKeysPanel, TypesPanel
 from rtui.tui.analyse.slots_panel import SlotsPanel
@@ -30,7 +30,7 @@ from rtui.tui.kit.line_view import LinePanel, MakeLines
 from rtui.tui.kit.panel_screen import PanelView, note_line
 from rtui.tui.kit.table import MOVE_COMMANDS, SORT_COMMANDS, TableBody
 
-PANELS: Final[tuple[Panel[Any], ...]] = (
+PANELS: Final[tuple[AnalysePanel[Any], ...]] = (
     FindingsPanel(), MemoryPanel(), BigKeysPanel(), HotKeysPanel(), ExpiryPanel(), SlotsPanel(), TypesPanel(),
 )  # fmt: skip
 """All panels, in the order of their tabs; their keys, commands and help follow from this list."""
@@ -154,7 +154,7 @@ class ReportPanel(PanelView):
         yield from (self.chart, self.titles_bar, self.table, self.in_place, self._note_bar)
 
     @property
-    def panel(self) -> Panel[Any]:
+    def panel(self) -> AnalysePanel[Any]:
         return next((panel for panel in PANELS if panel.id == self.states.panel_id), PANELS[0])
 
     @property

@@ -23,7 +23,7 @@ from rtui.analysis.report.tables.table import Table
 from rtui.analysis.report.tables.totals import encodings, frequency_histogram, idle_histogram, keysizes, types
 from rtui.analysis.report.thresholds import DEFAULT_PRESET, Preset, preset, preset_names
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, panel_command, sample_note, unfound
+from rtui.tui.analyse.panel import AnalysePanel, PanelState, PanelTable, panel_command, sample_note, unfound
 from rtui.tui.kit.chart_lines import (
     HorizontalBar,
     bar_lines,
@@ -38,7 +38,7 @@ from rtui.tui.kit.chart_lines import (
 from rtui.tui.kit.layout import MARGIN, display, display_text
 from rtui.tui.kit.panel_screen import following
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, joined, left, line_width, literal, type_role, width_of
-from rtui.tui.kit.table_rows import Order
+from rtui.tui.kit.table_rows import ColumnOrder
 
 if TYPE_CHECKING:
     from rtui.analysis.query.behind import Behind
@@ -58,7 +58,7 @@ HISTOGRAM_GAP: Final = 3
 """Of the server's histograms: their height, the width of their bars at least, and the blank cells between two."""
 
 
-class TypesPanel(Panel[PanelState]):
+class TypesPanel(AnalysePanel[PanelState]):
     """Bars of types and encodings; tables of them, of the server's own sizes, and of idle times and counters."""
 
     id = "types"
@@ -71,7 +71,7 @@ class TypesPanel(Panel[PanelState]):
         """Return the tables whose figures the report has."""
         stats = report.summary.root.stats
         tables = [
-            PanelTable("types", literal("types"), partial(types, report), order=Order("keys")),
+            PanelTable("types", literal("types"), partial(types, report), order=ColumnOrder("keys")),
             PanelTable("encodings", literal("encodings"), partial(encodings, report), needs=("encoding",)),
         ]
         if report.keysizes:
@@ -240,7 +240,7 @@ LONGER: Final = "There may be longer ones"
 """The warning of a list by length that may lack keys, since not all were asked; the table's note says more."""
 
 
-class BigKeysPanel(Panel[BigKeysState]):
+class BigKeysPanel(AnalysePanel[BigKeysState]):
     """A table for all types and one for each type."""
 
     id = "big"
@@ -284,7 +284,7 @@ class BigKeysPanel(Panel[BigKeysState]):
                 partial(big_keys, report, by, key_type),
                 partial(_is_big, thresholds),
                 (*sample_note(sampled or (LONGER if state.by_length and longer_keys(report, key_type) else "")), *note),
-                Order(by),
+                ColumnOrder(by),
                 needs=(by,),
                 top=literal("longest" if state.by_length else "largest"),
             )
@@ -308,7 +308,7 @@ def _above(report: Report, sampled: str) -> PanelTable:
         literal("above limits"),
         partial(above_thresholds, report, limits),
         note=(*note, Span(display_text(name, limit=TYPE_LIMIT), Role.ACCENT)),
-        order=Order("keys"),
+        order=ColumnOrder("keys"),
         empty=unfound(report, "No key is above the limits"),
     )
 

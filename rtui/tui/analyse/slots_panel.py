@@ -22,7 +22,7 @@ from rtui.analysis.report.tables.slots import cluster_of, is_outlier, node_loads
 from rtui.analysis.report.tables.slots import slots as fullest_slots
 from rtui.analysis.report.tables.table import Subject
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable, panel_command, unfound
+from rtui.tui.analyse.panel import HIGH_ROOM, AnalysePanel, PanelState, PanelTable, panel_command, unfound
 from rtui.tui.kit.chart_lines import (
     GUTTER_CELLS,
     SHADES,
@@ -44,7 +44,7 @@ from rtui.tui.kit.chart_lines import (
 )
 from rtui.tui.kit.layout import MARGIN, LinePart, display, fitted, tab
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, line_width, literal, width_of
-from rtui.tui.kit.table_rows import Order
+from rtui.tui.kit.table_rows import ColumnOrder
 
 CLUSTER_SIZES: Final = (3, 6, 12, 24)
 """Numbers of primaries of the simulated cluster."""
@@ -105,7 +105,7 @@ def _move_cursor(columns: int, rows: int, report: Report, state: SlotsState, siz
     return replace(state, pinned=(state.subject, slot))
 
 
-class SlotsPanel(Panel[SlotsState]):
+class SlotsPanel(AnalysePanel[SlotsState]):
     """A map of all slots with a cursor; tables of nodes, of the fullest slots and of hash tags."""
 
     id = "slots"
@@ -136,7 +136,7 @@ class SlotsPanel(Panel[SlotsState]):
 
     def tables(self, report: Report, state: SlotsState) -> tuple[PanelTable, ...]:
         """Return the nodes of a cluster, the fullest slots, the heaviest hash tags, and a simulated cluster."""
-        order = Order("sampled_keys" if report.head.coverage.kind is CoverageKind.ESTIMATE else "keys")
+        order = ColumnOrder("sampled_keys" if report.head.coverage.kind is CoverageKind.ESTIMATE else "keys")
         tables = [
             # without its note, which repeats what the chart says
             PanelTable("slots", literal("fullest slots"), lambda: replace(fullest_slots(report), note=""), order=order,

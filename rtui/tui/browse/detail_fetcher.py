@@ -21,7 +21,7 @@ from rtui.server.browsing.session import BrowsingSession
 from rtui.server.facts.preview.page import FIRST, Find, Page, Preview, PreviewKind
 from rtui.server.facts.preview.strings import is_text
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.browse.document import NO_MEANINGS, ChosenDecoders, Document, Meanings, meanings_of, open_document
+from rtui.tui.browse.document import NO_MEANINGS, ChosenDecoders, DecodedDocument, Meanings, meanings_of, open_document
 from rtui.tui.browse.namespace_lines import FEW_ASKED, ChildCounts, CountedState, count_children
 from rtui.tui.browse.tree_lines import REASONS
 from rtui.tui.kit.command_screen import Work, drive
@@ -79,7 +79,7 @@ class Detail:
     """The children of a namespace, if they were counted."""
     biggest: tuple[RowFacts, ...] | None = None
     """The biggest keys of a small namespace, largest first; None if not asked."""
-    document: Document | None = None
+    document: DecodedDocument | None = None
     """The decoded string; None for other types, and if only a part of the string was read."""
     meanings: Meanings = NO_MEANINGS
     references: KeyReferences | None = None
@@ -347,7 +347,7 @@ class DetailFetcher:
         page_read = replace(self.detail, preview=preview, value_at_s=at_s, document=document, meanings=meanings)
         self.detail = self._last_read = replace(page_read, references=references, is_fetching_page=False)
 
-    async def _document(self, facts: KeyFacts, preview: Preview) -> Document | None:
+    async def _document(self, facts: KeyFacts, preview: Preview) -> DecodedDocument | None:
         """Return the decoded string, after reading the rest of a short one; None for other types."""
         window = preview.window
         if window is None or window.offset_bytes or not window.data:

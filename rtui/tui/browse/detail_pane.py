@@ -26,7 +26,7 @@ from rtui.tui.browse.namespace_lines import namespace_lines
 from rtui.tui.browse.preview_lines import page_note
 from rtui.tui.browse.row_facts import AFTER_EXPIRY_S
 from rtui.tui.browse.shown_value import ShownValue, Tab
-from rtui.tui.browse.tree_lines import Totals, count_text, known_count
+from rtui.tui.browse.tree_lines import TreeTotals, count_text, known_count
 from rtui.tui.browse.value_pane import ValuePane
 from rtui.tui.browse.value_writer import Run
 from rtui.tui.kit.bars import LinkedBar, TabBar
@@ -67,7 +67,7 @@ class DetailPane(Vertical):
         self,
         session: BrowsingSession,
         run: Run,
-        totals: Callable[[], Totals],
+        totals: Callable[[], TreeTotals],
         row_facts: Callable[[bytes], RowFacts | None],
         decoders: ChosenDecoders,
         *,
@@ -213,13 +213,13 @@ NAME_CELLS = 36
 """A longer name is cut in the middle."""
 
 
-def summary_line(detail: Detail, totals: Totals, now_s: float | None, width: int) -> Line:
+def summary_line(detail: Detail, totals: TreeTotals, now_s: float | None, width: int) -> Line:
     """Return the line in exactly `width` cells; the age of the facts is that at `now_s`, in seconds since the epoch."""
     shown = clip((gap(1), *fitted(_pieces(detail, totals, now_s), width - 2)), width)
     return (*shown, gap(width - line_width(shown)))
 
 
-def _pieces(detail: Detail, totals: Totals, now_s: float | None) -> list[LinePart]:
+def _pieces(detail: Detail, totals: TreeTotals, now_s: float | None) -> list[LinePart]:
     if detail.level is not None:
         return detail.level.summary()
     if detail.key is None:
@@ -263,7 +263,7 @@ def _pieces(detail: Detail, totals: Totals, now_s: float | None) -> list[LinePar
 
 def head_lines(
     detail: Detail,
-    totals: Totals,
+    totals: TreeTotals,
     now_s: float | None,
     width: int,
     *,

@@ -30,7 +30,7 @@ from rtui.keyspace.text.identifiers import Identifiers, KeySegments
 from rtui.keyspace.text.segments import Separators
 from rtui.server.facts.preview.page import Meaning, Preview, PreviewColumn, PreviewRow
 from rtui.server.user.copying import key_as_text
-from rtui.tui.browse.value_view import Item, ItemKind, ValueRow, element_of, plain_rows
+from rtui.tui.browse.value_view import ItemKind, RowItem, ValueRow, element_of, plain_rows
 from rtui.tui.kit.choice import ListScreen
 from rtui.tui.kit.layout import MARGIN, display_text, prose, value_pieces, value_text_pieces
 from rtui.tui.kit.settings import SettingsFile
@@ -78,7 +78,7 @@ _ROLES: Final = {Kind.NUMBER: Role.LIST, Kind.CONSTANT: Role.SET, Kind.BYTES: Ro
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class DecodedDocument:
     """Decoded bytes, and how they are shown."""
 
     data: bytes
@@ -123,7 +123,7 @@ class Document:
         total = "" if self.total_bytes is None else f" of {size(self.total_bytes)}"
         return SafeText(f"first {size(len(self.data))}{total}")
 
-    def toggled(self, path: tuple[int, ...], *, fold: bool | None = None) -> Document:
+    def toggled(self, path: tuple[int, ...], *, fold: bool | None = None) -> DecodedDocument:
         """Return the document with a node folded, or unfolded, or toggled for None."""
         wanted = path not in self.folded if fold is None else fold
         return replace(self, folded=self.folded | {path} if wanted else self.folded - {path})
@@ -136,14 +136,14 @@ def open_document(
     total_bytes: int | None = None,
     automatic: str | None = None,
     remembered: tuple[str | None, str] = (None, ""),
-) -> Document:
+) -> DecodedDocument:
     """Return bytes decoded by the remembered decoder, or by the best fit; may take a quarter of a second.
 
     `automatic` is the decoder unless another one is chosen. `remembered` is a decoder, and the pattern of keys that it
     was chosen for; it is not used if it fails.
     """
     found = decode(data, is_whole=is_whole, choose=automatic)
-    document = Document(data, found, choices(data, is_whole=is_whole, found=found), is_whole, total_bytes)
+    document = DecodedDocument(data, found, choices(data, is_whole=is_whole, found=found), is_whole, total_bytes)
     choice, pattern = remembered
     if choice is None:
         return _folded(document)
@@ -157,13 +157,13 @@ def open_document(
     return _folded(replace(document, found=chosen, choice=choice, chosen_for=pattern))
 
 
-def decode_otherwise(document: Document, choice: str | None, automatic: str | None = None) -> Document:
+def decode_otherwise(document: DecodedDocument, choice: str | None, automatic: str | None = None) -> DecodedDocument:
     """Return the same bytes by another decoder, None for the automatic one; may take a quarter of a second."""
     found = decode(document.data, is_whole=document.is_whole, choose=choice or automatic)
     return _folded(replace(document, found=found, choice=choice, chosen_for="", refused=""))
 
 
-def _folded(document: Document) -> Document:
+def _folded(document: DecodedDocument) -> DecodedDocument:
     """Return a newly decoded document with its deep nodes folded."""
     root = document.found.root
     if document.found.truncated:
@@ -172,7 +172,7 @@ def _folded(document: Document) -> Document:
     return replace(document, folded=deep)
 
 
-def document_rows(document: Document, width: int) -> list[ValueRow]:
+def document_rows(document: DecodedDocument, width: int) -> list[ValueRow]:
     """Return the rows of a document for a panel of this width."""
     found = document.found
     notes = [display_text(note) for note in found.notes]
@@ -196,11 +196,11 @@ def document_rows(document: Document, width: int) -> list[ValueRow]:
     return [*failure, *rows, *_note_rows(notes, width)]
 
 
-def notes_of(document: Document, width: int) -> list[ValueRow]:
+def notes_of(document: DecodedDocument, width: int) -> list[ValueRow]:
     return _note_rows([*map(display_text, document.found.notes), *_chosen_notes(document)], width)
 
 
-def _chosen_notes(document: Document) -> list[SafeText]:
+def _chosen_notes(document: DecodedDocument) -> list[SafeText]:
     """Say that the decoder was chosen by hand and how to go back; or why a remembered one is not used."""
     if document.refused:
         return [display_text(document.refused)]
@@ -216,7 +216,7 @@ def _note_rows(notes: list[SafeText], width: int) -> list[ValueRow]:
     return [row for note in notes for row in plain_rows((), *prose(note, width, Role.MUTED))]
 
 
-def _going_on(document: Document) -> list[SafeText]:
+def _going_on(document: DecodedDocument) -> list[SafeText]:
     """Tell how much of a longer value was read, and how to see the rest."""
     if document.is_whole:
         return []
@@ -244,7 +244,7 @@ def text_rows(data: bytes, width: int, *, began_before: bool = False, goes_on: b
     lines = data.split(b"\n")
     for at, raw in enumerate(lines):
         is_part = (began_before and not at) or (goes_on and at == len(lines) - 1)
-        item = Item(ItemKind.TEXT, raw, is_part=is_part)
+        item = RowItem(ItemKind.TEXT, raw, is_part=is_part)
         if raw.isascii() and is_usual(raw.decode("ascii")):
             count = max(1, min(TEXT_LINES, -(-len(raw) // room)))
         else:
@@ -268,7 +268,7 @@ def hex_rows(data: bytes, offset_bytes: int, width: int) -> Iterator[ValueRow]:
     step = next((n for n in (16, 8) if 10 + 3 * n + 1 + n <= room), 4)
     for at in range(0, len(data), step):
         piece = data[at : at + step]
-        yield ValueRow(partial(_hex_line, piece, offset_bytes + at, step), Item(ItemKind.HEX, piece))
+        yield ValueRow(partial(_hex_line, piece, offset_bytes + at, step), RowItem(ItemKind.HEX, piece))
 
 
 def _hex_line(piece: bytes, offset_bytes: int, step: int) -> Line:
@@ -281,16 +281,16 @@ def _hex_line(piece: bytes, offset_bytes: int, step: int) -> Line:
     )
 
 
-def _tree_rows(document: Document, width: int) -> Iterator[ValueRow]:
+def _tree_rows(document: DecodedDocument, width: int) -> Iterator[ValueRow]:
     is_folded, by_name = document.folded.__contains__, document.by_name
     for row in outline(document.found.root, folded=is_folded, by_name=by_name, is_reversed=document.is_reversed):
         yield ValueRow(partial(_node_line, row, width), partial(_node_item, row))
 
 
-def _node_item(row: OutlineRow) -> Item:
+def _node_item(row: OutlineRow) -> RowItem:
     node = row.node
     data = None if node.kind in (Kind.MAP, Kind.LIST) else node.raw
-    return Item(ItemKind.NODE, data, node=node, path=row.path)
+    return RowItem(ItemKind.NODE, data, node=node, path=row.path)
 
 
 def _node_line(row: OutlineRow, width: int) -> Line:
@@ -378,7 +378,7 @@ class ChosenDecoders:
     def _folded(self, name: bytes) -> bytes:
         return self._identifiers.form(name).pattern or name
 
-    def place(self, key: bytes, key_type: bytes | Unknown, item: Item | None = None) -> str:
+    def place(self, key: bytes, key_type: bytes | Unknown, item: RowItem | None = None) -> str:
         """Return the pattern of a key, for an element of its value with the field; empty if it is too long."""
         segments = self._segments.of(key[: MOST_CHARACTERS + 1], MOST_SEGMENTS)
         pattern = b"".join(self._folded(name) + separator for name, separator in segments)
@@ -405,7 +405,7 @@ class DecoderScreen(ListScreen[int | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("d", "next", show=False)]
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: DecodedDocument) -> None:
         fitting, others = document.choices
         now = decoder_choices(document).index(document.choice)
         titles: Sequence[SafeText] = [
@@ -428,7 +428,7 @@ class DecoderScreen(ListScreen[int | None]):
         self.dismiss(event.option_index - (event.option_index > self._first_other))
 
 
-def decoder_choices(document: Document) -> list[str | None]:
+def decoder_choices(document: DecodedDocument) -> list[str | None]:
     """Return the decoders to choose from: None for the automatic one, then the fitting ones, then all others."""
     choices = [None, *document.choices.fitting[1:], *document.choices.others]
     return choices if document.choice in choices else [*choices, document.choice]
@@ -439,7 +439,7 @@ SECONDS: Final = 0.25
 
 MOST_SHOWN: Final = 160
 
-ChosenFor = Callable[[Item], str | None]
+ChosenFor = Callable[[RowItem], str | None]
 """Returns the decoder that was chosen by hand for elements such as this one."""
 
 

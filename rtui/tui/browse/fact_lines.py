@@ -68,7 +68,7 @@ FactChanges = Mapping[str, FactChange]
 UNCHANGED: Final[FactChanges] = {}
 
 
-class Fact(NamedTuple):
+class KeyFact(NamedTuple):
     """A labelled value."""
 
     label: SafeText
@@ -97,7 +97,7 @@ def name_lines(
     return [*lines[:-1], (*lines[-1], gap(space), *note)] if note and space > 0 else lines
 
 
-def fact_line(width: int, *facts: Fact) -> Line:
+def fact_line(width: int, *facts: KeyFact) -> Line:
     """Return a fact over the whole width, or two side by side."""
     room = width - 2 * MARGIN
     spans: list[Span] = [gap(MARGIN)]
@@ -118,8 +118,8 @@ def full_name(key: bytes) -> SafeText:
 def loading_lines(key: bytes, width: int) -> list[Line]:
     """Return the head while the server has not answered: the same places, nothing in them."""
     labels = ("length", "encoding", "memory", "TTL", "expires", "idle")
-    blank = [Fact(literal(label), literal("")) for label in labels]
-    facts = [Fact(literal("type"), literal("…"), Role.FAINT), *blank, slot_fact(key)]
+    blank = [KeyFact(literal(label), literal("")) for label in labels]
+    facts = [KeyFact(literal("type"), literal("…"), Role.FAINT), *blank, slot_fact(key)]
     pairs = zip(facts[::2], facts[1::2], strict=True)
     return [*name_lines(full_name(key), width, raw=key), *(fact_line(width, *pair) for pair in pairs)]
 
@@ -136,10 +136,10 @@ def fact_lines(
     if facts.is_gone:
         return [
             *name_lines(full_name(facts.key), width, Role.MUTED, age, raw=facts.key),
-            fact_line(width, Fact(literal("type"), literal("gone: the key is no longer there"), Role.WARN)),
+            fact_line(width, KeyFact(literal("type"), literal("gone: the key is no longer there"), Role.WARN)),
             (),
             (),
-            fact_line(width, Fact(literal(""), literal("")), slot_fact(facts.key)),
+            fact_line(width, KeyFact(literal(""), literal("")), slot_fact(facts.key)),
         ]
     kind, left_ms = facts.redis_type, facts.ttl_ms
     role = Role.TEXT if isinstance(facts.type, Unknown) else type_role(facts.type)
@@ -152,17 +152,17 @@ def fact_lines(
     if now_s is not None:
         left_ms = ttl_at(left_ms, facts.asked_at_s, now_s)
     if isinstance(left_ms, NoTtl):
-        ttl = Fact(literal("TTL"), literal("none"), Role.MUTED)
+        ttl = KeyFact(literal("TTL"), literal("none"), Role.MUTED)
     elif left_ms == 0:
-        ttl = Fact(literal("TTL"), literal("expired"), Role.WARN)
+        ttl = KeyFact(literal("TTL"), literal("expired"), Role.WARN)
     else:
         ttl = _fact(literal("TTL"), left_ms, fmt.duration)
-    expiry = Fact(literal("expires"), literal("never") if facts.ttl_ms is NO_TTL else fmt.NOTHING, Role.MUTED)
+    expiry = KeyFact(literal("expires"), literal("never") if facts.ttl_ms is NO_TTL else fmt.NOTHING, Role.MUTED)
     if facts.expires_at_s is not None:
         cells = width // 2 - MARGIN - LABEL_CELLS
-        expiry = Fact(literal("expires"), moment(facts.expires_at_s, facts.asked_at_s, cells))
+        expiry = KeyFact(literal("expires"), moment(facts.expires_at_s, facts.asked_at_s, cells))
     if isinstance(facts.frequency, Frequency):
-        use = Fact(literal("frequency"), _frequency(facts.frequency))
+        use = KeyFact(literal("frequency"), _frequency(facts.frequency))
     else:
         is_idle = isinstance(facts.idle_s, Unknown) or facts.idle_basis is IdleBasis.ACCESS
         label = literal("idle") if is_idle else literal("unchanged")
@@ -183,7 +183,7 @@ def _length(length: int, kind: RedisType, cells: int) -> SafeText:
     return whole if len(whole) <= cells else SafeText(f"{length:,}")
 
 
-def _changed(fact: Fact, changes: FactChanges, cells: int) -> Fact:
+def _changed(fact: KeyFact, changes: FactChanges, cells: int) -> KeyFact:
     """Return a fact marked if it has just changed, with its rate of change behind it if that fits."""
     change = changes.get(fact.label)
     if change is None:
@@ -191,19 +191,19 @@ def _changed(fact: Fact, changes: FactChanges, cells: int) -> Fact:
     marked = SafeText(change.mark + fact.value)
     text = joined([part for part in (marked, change.rate) if part], " ")
     text = text if width_of(text) <= cells else marked
-    return Fact(fact.label, text, Role.ACCENT if change.mark else fact.role)
+    return KeyFact(fact.label, text, Role.ACCENT if change.mark else fact.role)
 
 
-def _fact(label: SafeText, value: T | Unknown, text: Callable[[T], SafeText], role: Role = Role.TEXT) -> Fact:
+def _fact(label: SafeText, value: T | Unknown, text: Callable[[T], SafeText], role: Role = Role.TEXT) -> KeyFact:
     """Return a labelled fact, or why it is not known."""
     if not isinstance(value, Unknown):
-        return Fact(label, text(value), role)
+        return KeyFact(label, text(value), role)
     is_failure = value.reason in (Reason.DENIED, Reason.FAILED)
-    return Fact(label, REASONS[value.reason].full, Role.WARN if is_failure else Role.MUTED)
+    return KeyFact(label, REASONS[value.reason].full, Role.WARN if is_failure else Role.MUTED)
 
 
-def slot_fact(key: bytes) -> Fact:
-    return Fact(literal("slot"), SafeText(str(key_slot(key))))
+def slot_fact(key: bytes) -> KeyFact:
+    return KeyFact(literal("slot"), SafeText(str(key_slot(key))))
 
 
 def node_lines(facts: KeyFacts, width: int) -> list[Line]:
@@ -212,7 +212,7 @@ def node_lines(facts: KeyFacts, width: int) -> list[Line]:
         return []
     role = f" · {facts.node_role}" if facts.node_role else ""
     parts = wrap(display_text(f"{facts.node}{role}"), max(1, width - 2 * MARGIN - LABEL_CELLS), 8)
-    return [fact_line(width, Fact(literal("" if at else "node"), part)) for at, part in enumerate(parts)]
+    return [fact_line(width, KeyFact(literal("" if at else "node"), part)) for at, part in enumerate(parts)]
 
 
 def _frequency(frequency: Frequency) -> SafeText:
@@ -275,17 +275,17 @@ def slot_lines(key: bytes, width: int, facts: KeyFacts | None = None) -> list[Li
     found = explain(key)
     lines: list[Line] = [
         (),
-        fact_line(width, Fact(literal("slot"), SafeText(str(found.slot)), Role.STRONG)),
-        fact_line(width, Fact(literal(""), SafeText(f"= CRC16 0x{found.crc:04x} mod {SLOTS}"), Role.MUTED)),
+        fact_line(width, KeyFact(literal("slot"), SafeText(str(found.slot)), Role.STRONG)),
+        fact_line(width, KeyFact(literal(""), SafeText(f"= CRC16 0x{found.crc:04x} mod {SLOTS}"), Role.MUTED)),
         *([] if facts is None else node_lines(facts, width)),
         (),
         _hashed_line(key, found, width),
     ]
     if found.tag is not None:
         where = SafeText(f"bytes {found.tag.start:,} to {found.tag.end - 1:,}, braces included")
-        lines.append(fact_line(width, Fact(literal("tag"), where)))
+        lines.append(fact_line(width, KeyFact(literal("tag"), where)))
     part = "all" if len(found.hashed) == len(key) else f"{len(found.hashed):,} of"
-    lines.append(fact_line(width, Fact(literal("length"), SafeText(f"{part} {len(key):,} bytes hashed"))))
+    lines.append(fact_line(width, KeyFact(literal("length"), SafeText(f"{part} {len(key):,} bytes hashed"))))
     lines += [(), *prose(SafeText(f"{found.rule.value[0].upper()}{found.rule.value[1:]}."), width, Role.TEXT)]
     if found.rule is TagRule.TAG:
         sharing = literal("Keys with this tag share the slot: a cluster takes them in one command.")

@@ -24,7 +24,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.columns import ALL_COLUMNS, NOTHING_MORE, RowLayout, TreeColumn, lay_out_row
 from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.row_facts import RowFactsCache, RowWeights
-from rtui.tui.browse.tree_lines import Totals, name_cells, row_line, sign_cells
+from rtui.tui.browse.tree_lines import TreeTotals, name_cells, row_line, sign_cells
 from rtui.tui.kit.command import Owner, bindings
 from rtui.tui.kit.layout import MARGIN
 from rtui.tui.kit.line_view import RowsView, set_content_height
@@ -152,7 +152,7 @@ class KeyTree(TreeRows, can_focus=True):
         """The line of the screen where the cursor's row was before another scan, and stays when rows are sorted."""
         self.columns = ALL_COLUMNS
         self.row_layout = lay_out_row(0)
-        self.totals = Totals(complete=False)
+        self.totals = TreeTotals(complete=False)
         """The whole that shares are parts of."""
         self.figures: TreeFigures | None = None
         """The figures of an analysis for the namespaces of these rows; None without an analysis."""

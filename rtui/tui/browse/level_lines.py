@@ -21,7 +21,7 @@ from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.columns import ANALYSED_COLUMNS, RowLayout, TreeColumn, lay_out_row
-from rtui.tui.browse.fact_lines import NAME_LIMIT, Fact, fact_line, name_lines
+from rtui.tui.browse.fact_lines import NAME_LIMIT, KeyFact, fact_line, name_lines
 from rtui.tui.browse.namespace_lines import bar_cells_of, figure_lines, heading
 from rtui.tui.browse.schema import Level, Schema
 from rtui.tui.browse.tree_lines import (
@@ -35,7 +35,7 @@ from rtui.tui.browse.tree_lines import (
     figure_fields,
     indent_cells,
 )
-from rtui.tui.browse.value_view import Item, ItemKind, ValueRow, plain_rows
+from rtui.tui.browse.value_view import ItemKind, RowItem, ValueRow, plain_rows
 from rtui.tui.kit.layout import MARGIN, LinePart, bar, display, display_text, prose
 from rtui.tui.kit.styled_text import (
     Line,
@@ -104,21 +104,21 @@ class LevelDetail:
         """Return the fixed head of the details, in the same places as that of a namespace."""
         schema, level, keys = self.schema, self.level, self.keys
         mark = Mark.EXACT if keys.mark is Mark.EXACT else Mark.ABOUT
-        share = Fact(literal("share"), fmt.share(schema.share(level), mark))
+        share = KeyFact(literal("share"), fmt.share(schema.share(level), mark))
         query = cut_middle(SafeText(f"{self.behind.query}"), max(4, width - 2 * MARGIN - len("query     ")))
-        last = fact_line(width, Fact(literal("query"), query, Role.ACCENT))
-        lines = [*name_lines(self.title, width), fact_line(width, Fact(literal("keys"), count_text(keys)), share)]
+        last = fact_line(width, KeyFact(literal("query"), query, Role.ACCENT))
+        lines = [*name_lines(self.title, width), fact_line(width, KeyFact(literal("keys"), count_text(keys)), share)]
         if not schema.is_of_names:
             return [*lines, *figure_lines(schema.figures(level), width), last]
         kind = literal("namespace") if level.node.separator else literal("key")
         kind = literal("pattern") if any(one.is_folded for one in level.upwards()) else kind
         below = len(level.node.children)
-        facts = [Fact(literal("type"), kind, Role.MUTED)]
-        facts += [Fact(literal("inside"), fmt.counted(below, "segment"))] if below else []
+        facts = [KeyFact(literal("type"), kind, Role.MUTED)]
+        facts += [KeyFact(literal("inside"), fmt.counted(below, "segment"))] if below else []
         return [
             *lines,
             fact_line(width, *facts),
-            fact_line(width, Fact(literal("known"), literal("by names: no analysis yet"), Role.MUTED)),
+            fact_line(width, KeyFact(literal("known"), literal("by names: no analysis yet"), Role.MUTED)),
             last,
         ]
 
@@ -144,7 +144,7 @@ class LevelDetail:
             rows += plain_rows(*prose(SafeText(f"{behind.note[:1].upper()}{behind.note[1:]}."), width, Role.MUTED))
         text = SafeText(f"All {count_text(keys)} keys ›" if keys.value != 1 else "Its key ›")
         link = (gap(MARGIN), Span(text, Role.ACCENT))
-        rows += [*plain_rows(()), ValueRow(link, Item(ItemKind.PATTERN, behind=behind)), *plain_rows(())]
+        rows += [*plain_rows(()), ValueRow(link, RowItem(ItemKind.PATTERN, behind=behind)), *plain_rows(())]
         examples = example_keys(self.level, MOST_EXAMPLES)
         sections = (
             _values(self, width),
@@ -243,8 +243,8 @@ def _sizes(detail: LevelDetail, width: int) -> list[ValueRow]:
     is_seen = detail.schema.report.head.coverage.kind is CoverageKind.EXACT
     of_all = Mark.EXACT if is_seen else Mark.ABOUT
     parts = [(name, plain(one)) for name, one in (("p50", sizes.p50), ("p90", sizes.p90), ("p99", sizes.p99))]
-    facts = [Fact(SafeText(name), fmt.size(value, of_all)) for name, value in parts]
-    facts.append(Fact(literal("largest"), fmt.size(sizes.max, Mark.EXACT if is_seen else Mark.AT_LEAST)))
+    facts = [KeyFact(SafeText(name), fmt.size(value, of_all)) for name, value in parts]
+    facts.append(KeyFact(literal("largest"), fmt.size(sizes.max, Mark.EXACT if is_seen else Mark.AT_LEAST)))
     return plain_rows(heading(literal("Sizes"), width), fact_line(width, *facts[:2]), fact_line(width, *facts[2:]))
 
 
@@ -271,7 +271,7 @@ def _examples(examples: Sequence[bytes], width: int) -> list[ValueRow]:
     rows = plain_rows(heading(literal("Examples"), width))
     for key in examples:
         name = display(key, limit=NAME_LIMIT) if key else literal("(empty name)")
-        rows.append(ValueRow((gap(MARGIN), Span(left(cut_middle(name, room), room))), Item(ItemKind.KEY, key)))
+        rows.append(ValueRow((gap(MARGIN), Span(left(cut_middle(name, room), room))), RowItem(ItemKind.KEY, key)))
     return rows
 
 

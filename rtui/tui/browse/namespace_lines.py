@@ -21,9 +21,9 @@ from rtui.keyspace.store.packed_names import unpack_inline
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import prefix_pattern
 from rtui.keyspace.text.segments import Separators
-from rtui.tui.browse.fact_lines import LABEL_CELLS, NAME_LIMIT, Fact, fact_line, name_lines
-from rtui.tui.browse.tree_lines import Totals, count_text, known_count, share_of
-from rtui.tui.browse.value_view import Item, ItemKind, ValueRow, plain_rows
+from rtui.tui.browse.fact_lines import LABEL_CELLS, NAME_LIMIT, KeyFact, fact_line, name_lines
+from rtui.tui.browse.tree_lines import TreeTotals, count_text, known_count, share_of
+from rtui.tui.browse.value_view import ItemKind, RowItem, ValueRow, plain_rows
 from rtui.tui.kit.layout import MARGIN, bar, display, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, left, literal, right, type_role, width_of
 
@@ -120,26 +120,26 @@ _TYPE_CELLS: Final = 8
 _SHARE_CELLS: Final = 5
 
 
-def namespace_lines(node: Namespace, totals: Totals, width: int) -> list[Line]:
+def namespace_lines(node: Namespace, totals: TreeTotals, width: int) -> list[Line]:
     """Return the head for a namespace, in the same places as that of a key."""
     path = node.path()
     known = known_count(node, totals.complete)
     part = share_of(node, totals)
     mark = Mark.EXACT if totals.complete and known.mark is Mark.EXACT else Mark.ABOUT
-    share = Fact(literal("share"), fmt.NOTHING if part is None else fmt.share(part, mark))
-    keys = Fact(literal("keys"), count_text(known))
+    share = KeyFact(literal("share"), fmt.NOTHING if part is None else fmt.share(part, mark))
+    keys = KeyFact(literal("keys"), count_text(known))
     pattern = cut_middle(display(prefix_pattern(path), limit=NAME_LIMIT), width - 2 * MARGIN - LABEL_CELLS)
-    glob = fact_line(width, Fact(literal("pattern"), pattern, Role.ACCENT))
+    glob = fact_line(width, KeyFact(literal("pattern"), pattern, Role.ACCENT))
     head = name_lines(display(path, limit=NAME_LIMIT), width, raw=path)
     if totals.figures is not None:
         found = totals.figures.figures(node, known)
         return [*head, fact_line(width, keys, share), *figure_lines(found, width), glob]
-    level = Fact(literal("level"), SafeText(str(len(node.segments()))))
+    level = KeyFact(literal("level"), SafeText(str(len(node.segments()))))
     return [
         *head,
-        fact_line(width, Fact(literal("type"), literal("namespace"), Role.MUTED), keys),
+        fact_line(width, KeyFact(literal("type"), literal("namespace"), Role.MUTED), keys),
         fact_line(width, level, share),
-        fact_line(width, Fact(literal("known"), _knowledge(node, known.mark, totals))),
+        fact_line(width, KeyFact(literal("known"), _knowledge(node, known.mark, totals))),
         glob,
     ]
 
@@ -152,8 +152,12 @@ def figure_lines(found: NamespaceFigures, width: int) -> list[Line]:
         memory = both if width_of(both) < (width - 2 * MARGIN) // 2 - LABEL_CELLS else memory
     idle = _figure(found.idle, fmt.share)
     return [
-        fact_line(width, Fact(literal("memory"), memory), Fact(literal("mean"), _figure(found.mean_bytes, fmt.size))),
-        fact_line(width, Fact(literal("no TTL"), _figure(found.no_ttl, fmt.share)), Fact(literal("idle >30d"), idle)),
+        fact_line(
+            width, KeyFact(literal("memory"), memory), KeyFact(literal("mean"), _figure(found.mean_bytes, fmt.size))
+        ),
+        fact_line(
+            width, KeyFact(literal("no TTL"), _figure(found.no_ttl, fmt.share)), KeyFact(literal("idle >30d"), idle)
+        ),
     ]
 
 
@@ -161,7 +165,7 @@ def _figure(known: Known | None, form: fmt.NumberFormat) -> SafeText:
     return fmt.NOTHING if known is None else form(known.value, known.mark)
 
 
-def _knowledge(node: Namespace, mark: Mark, totals: Totals) -> SafeText:
+def _knowledge(node: Namespace, mark: Mark, totals: TreeTotals) -> SafeText:
     """Return where the count comes from."""
     if totals.is_outdated:
         return literal("counted before; it no longer holds")
@@ -177,7 +181,7 @@ def _knowledge(node: Namespace, mark: Mark, totals: Totals) -> SafeText:
 
 
 def inside_rows(
-    node: Namespace, children: ChildCounts | None, asked: Sequence[RowFacts] | None, totals: Totals, width: int
+    node: Namespace, children: ChildCounts | None, asked: Sequence[RowFacts] | None, totals: TreeTotals, width: int
 ) -> list[ValueRow]:
     """Return the biggest keys and the patterns of a namespace, then its children.
 
@@ -208,7 +212,7 @@ def inside_rows(
         all_keys = SafeText(
             f"All {count_text(known)} keys by size ›" if known.value != 1 else "Its key with its size ›"
         )
-        rows.append(ValueRow((gap(MARGIN), Span(all_keys, Role.ACCENT)), Item(ItemKind.BY_SIZE, node.path())))
+        rows.append(ValueRow((gap(MARGIN), Span(all_keys, Role.ACCENT)), RowItem(ItemKind.BY_SIZE, node.path())))
     return [*rows, *plain_rows(()), *patterns, *child_rows(node, children, totals, width)]
 
 
@@ -239,7 +243,7 @@ def _missing_note(biggest: Sequence[_Big], least: int | None) -> SafeText:
     return literal("") if biggest[-1].memory_bytes >= least else SafeText(f"Below {fmt.size(least)} some are missing.")
 
 
-def _sentences(found: NamespaceFigures, totals: Totals) -> list[SafeText]:
+def _sentences(found: NamespaceFigures, totals: TreeTotals) -> list[SafeText]:
     """Return where the figures of an analysis come from and how far they hold."""
     then = literal("") if totals.analysis_note == "" else SafeText(f", {totals.analysis_note}")
     if found.memory_bytes is None and found.no_ttl is None:
@@ -273,7 +277,7 @@ def _biggest_rows(node: Namespace, biggest: Sequence[_Big], width: int) -> list[
     skipped, largest = len(node.path()), max(1, biggest[0].memory_bytes)
     for one in biggest:
         line = _big_line(one, one.key[skipped:], one.memory_bytes / largest, width)
-        rows.append(ValueRow(line, Item(ItemKind.KEY, one.key)))
+        rows.append(ValueRow(line, RowItem(ItemKind.KEY, one.key)))
     return rows
 
 
@@ -307,7 +311,7 @@ def _pattern_rows(found: NamespaceFigures, inside: InsideNamespace, width: int) 
     rows = plain_rows(heading(title, width, *columns))
     for nodes, behind in zip(inside.patterns, inside.behind, strict=True):
         line = _pattern_line(nodes, inside.share(nodes[-1]), inside.mark, width)
-        rows.append(ValueRow(line, Item(ItemKind.PATTERN, behind=behind)))
+        rows.append(ValueRow(line, RowItem(ItemKind.PATTERN, behind=behind)))
     return [*rows, *_left_out(inside.more_patterns), *plain_rows(())]
 
 
@@ -341,7 +345,7 @@ def _plain(figure: float | Estimate, form: fmt.NumberFormat, mark: Mark) -> Safe
     return form(figure.value, Mark.ABOUT) if isinstance(figure, Estimate) else form(figure, mark)
 
 
-def child_rows(node: Namespace, inside: ChildCounts | None, totals: Totals, width: int) -> list[ValueRow]:
+def child_rows(node: Namespace, inside: ChildCounts | None, totals: TreeTotals, width: int) -> list[ValueRow]:
     """Return the children of a namespace, largest first, with their parts of the namespace."""
     if node.dropped:
         text = literal(
@@ -372,6 +376,6 @@ def child_rows(node: Namespace, inside: ChildCounts | None, totals: Totals, widt
             Span(filled, Role.BAR),
             Span(blank),
         )
-        rows.append(ValueRow(line, Item(ItemKind.NAMESPACE, path + part.label) if part.label else None))
+        rows.append(ValueRow(line, RowItem(ItemKind.NAMESPACE, path + part.label) if part.label else None))
     left_out = _left_out(inside.namespaces - len(inside.parts))
     return [*rows, *plain_rows(()), *left_out] if left_out else rows

@@ -26,7 +26,7 @@ from rtui.server.facts.preview.page import (
 from rtui.tui.browse.document import (
     NO_MEANINGS,
     TEXT_LINES,
-    Document,
+    DecodedDocument,
     Meanings,
     document_rows,
     hex_rows,
@@ -36,8 +36,8 @@ from rtui.tui.browse.document import (
 from rtui.tui.browse.fact_lines import explanations, slot_lines
 from rtui.tui.browse.namespace_lines import inside_rows
 from rtui.tui.browse.shown_value import ShownValue, Tab
-from rtui.tui.browse.tree_lines import REASONS, Totals
-from rtui.tui.browse.value_view import Item, ItemKind, RowOrder, ValueRow, element_of, plain_rows, sorted_rows
+from rtui.tui.browse.tree_lines import REASONS, TreeTotals
+from rtui.tui.browse.value_view import ItemKind, RowItem, RowOrder, ValueRow, element_of, plain_rows, sorted_rows
 from rtui.tui.kit.layout import MARGIN, display, display_text, prose, value_pieces
 from rtui.tui.kit.styled_text import (
     Line,
@@ -95,7 +95,7 @@ def preview_rows(
     width: int,
     *,
     order: RowOrder | None = None,
-    document: Document | None = None,
+    document: DecodedDocument | None = None,
     meanings: Meanings = NO_MEANINGS,
 ) -> list[ValueRow]:
     """Return a page of a value as rows for a panel of this width; if it was refused, the reason.
@@ -144,7 +144,7 @@ def _offer_rows(preview: Preview, width: int) -> list[ValueRow]:
     rows: list[ValueRow] = []
     for offer in preview.offers:
         first, *more = prose(display_text(offer.said), width, Role.ACCENT)
-        rows += [ValueRow(()), ValueRow(first, Item(ItemKind.OFFER, offer=offer)), *plain_rows(*more)]
+        rows += [ValueRow(()), ValueRow(first, RowItem(ItemKind.OFFER, offer=offer)), *plain_rows(*more)]
     return rows
 
 
@@ -158,7 +158,7 @@ def _nothing_found(preview: Preview, width: int) -> list[Line]:
 
 
 def page_note(
-    preview: Preview, order: RowOrder | None = None, document: Document | None = None, *, is_short: bool = False
+    preview: Preview, order: RowOrder | None = None, document: DecodedDocument | None = None, *, is_short: bool = False
 ) -> Line:
     """Return which part of the value this is, and which keys turn the page, for the end of the tab line.
 
@@ -271,7 +271,7 @@ def _json_rows(json_lines: Sequence[bytes], width: int) -> list[ValueRow]:
         name = _JSON_NAME.match("".join(piece.text for piece in first))
         ends = accumulate(len(piece.text) for piece in first)
         names = 0 if name is None else sum(end <= name.end() for end in ends)
-        item = Item(ItemKind.TEXT, raw)
+        item = RowItem(ItemKind.TEXT, raw)
         line = (gap(MARGIN), *styled(first[:names], Role.HASH), *styled(first[names:]))
         rows += [ValueRow(line, item), *(ValueRow((gap(MARGIN), *styled(part)), item) for part in more)]
     return rows
@@ -338,7 +338,7 @@ def table_rows(
             item = element_of(columns, row, entry)
         else:
             name = row[0] if row and isinstance(row[0], bytes) else None
-            item = Item(ItemKind.SIDE, name, tuple(columns), row, subject=side.subject)
+            item = RowItem(ItemKind.SIDE, name, tuple(columns), row, subject=side.subject)
         shown.append(ValueRow(tuple(line), item))
     return shown
 
@@ -417,7 +417,7 @@ TRAIL_LINES: Final = 4
 
 
 def body_rows(
-    value: ShownValue, totals: Totals, registry: RegistryLines | None, way: Sequence[bytes], width: int
+    value: ShownValue, totals: TreeTotals, registry: RegistryLines | None, way: Sequence[bytes], width: int
 ) -> Sequence[ValueRow]:
     """Return the rows of the chosen tab; `way` are the keys from which references led to this one."""
     detail = value.detail

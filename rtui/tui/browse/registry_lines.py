@@ -21,7 +21,7 @@ from rtui.server.facts.references import KeyReferences, Link
 from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.browse.fact_lines import LABEL_CELLS
 from rtui.tui.browse.tree_lines import REASONS
-from rtui.tui.browse.value_view import Item, ItemKind, ValueRow, plain_rows
+from rtui.tui.browse.value_view import ItemKind, RowItem, ValueRow, plain_rows
 from rtui.tui.kit.layout import MARGIN, LinePart, display, display_text, fitted, prose
 from rtui.tui.kit.styled_text import (
     ELLIPSIS,
@@ -213,7 +213,7 @@ def _section(title: SafeText, links: Sequence[Link], width: int, note: SafeText 
     heading = (gap(MARGIN), Span(title, Role.STRONG), Span(right(note, max(0, room - width_of(title))), Role.BAD))
     return [
         *plain_rows(heading),
-        *(ValueRow(_link_line(one, width), Item(ItemKind.KEY, one.key)) for one in links),
+        *(ValueRow(_link_line(one, width), RowItem(ItemKind.KEY, one.key)) for one in links),
         *plain_rows(()),
     ]
 

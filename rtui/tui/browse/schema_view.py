@@ -21,7 +21,7 @@ from rtui.tui.browse.columns import ALL_COLUMNS, RowLayout, TreeColumn, lay_out_
 from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.key_tree import KeyTree, TreeRows
 from rtui.tui.browse.row_facts import ShownRows
-from rtui.tui.browse.tree_lines import Totals, indent_cells
+from rtui.tui.browse.tree_lines import TreeTotals, indent_cells
 from rtui.tui.kit.command import Owner, bindings
 from rtui.tui.kit.command_screen import Work
 from rtui.tui.kit.layout import MARGIN
@@ -246,7 +246,7 @@ class TreeSchema:
         tree: KeyTree,
         *,
         run: Callable[[Work], Worker[None]],
-        totals: Callable[[], Totals],
+        totals: Callable[[], TreeTotals],
         on_change: Callable[[], object],
     ) -> None:
         """`run` starts a worker and cancels the previous one; `on_change` is called when other levels are shown."""

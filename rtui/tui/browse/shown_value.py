@@ -14,8 +14,8 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.types import STRING
 from rtui.server.facts.preview.page import Preview, StringWindow
 from rtui.tui.browse.detail_fetcher import Detail
-from rtui.tui.browse.document import NO_MEANINGS, Document, Meanings, likeness_of, with_places
-from rtui.tui.browse.value_view import Item, ItemKind, RowOrder
+from rtui.tui.browse.document import NO_MEANINGS, DecodedDocument, Meanings, likeness_of, with_places
+from rtui.tui.browse.value_view import ItemKind, RowItem, RowOrder
 from rtui.tui.kit.command_screen import TreePlace
 from rtui.tui.kit.styled_text import literal
 from rtui.values.server_encodings import Likeness
@@ -38,13 +38,13 @@ class Tab(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedDocument:
     """A document opened from a row, and the line of that row."""
 
     title: SafeText
-    document: Document
+    document: DecodedDocument
     line: int
-    source: Item | None = None
+    source: RowItem | None = None
     """The element that it was opened from."""
     asked_at_s: float | None = None
     """When the bytes were read, in seconds since the epoch; None if they were read with the page."""
@@ -57,9 +57,9 @@ class ShownValue:
         self.detail, self.tab = Detail(), Tab.VALUE
         self.order: RowOrder | None = None
         """The sort order of the rows of the page; None for the stored order."""
-        self.opened: list[Opened] = []
+        self.opened: list[OpenedDocument] = []
         """The documents opened from rows, the innermost last."""
-        self.document: Document | None = None
+        self.document: DecodedDocument | None = None
         self._decodes_rows: bool | None = None
         """Whether rows are shown decoded; None if the user has not chosen."""
         self._likeness = Likeness.NO
@@ -100,7 +100,7 @@ class ShownValue:
             self._table = with_places(preview, self._likeness, is_shown=self.are_rows_decoded)
 
     @property
-    def decoded(self) -> Document | None:
+    def decoded(self) -> DecodedDocument | None:
         """The document that is shown: the one opened last, or a string that is more than text or bytes."""
         if self.opened:
             return self.opened[-1].document
@@ -151,7 +151,7 @@ class ShownValue:
         return at_s if at_s - detail.facts.asked_at_s > TOGETHER_S else None
 
     @property
-    def innermost(self) -> Document | None:
+    def innermost(self) -> DecodedDocument | None:
         """The document opened last, else the decoded string."""
         return self.opened[-1].document if self.opened else self.document
 
@@ -176,14 +176,14 @@ class ShownValue:
         is_same = is_same_key and (is_same_page or new is old or detail.key is None) and not has_just_come
         return is_same_key, is_same
 
-    def replace_document(self, document: Document) -> None:
+    def replace_document(self, document: DecodedDocument) -> None:
         """Replace the document opened last, or that of the string."""
         if self.opened:
             self.opened[-1] = replace(self.opened[-1], document=document)
         else:
             self.document = document
 
-    def can_open(self, item: Item) -> bool:
+    def can_open(self, item: RowItem) -> bool:
         """Whether there is more to be seen of a row: of a text, of one line of several."""
         if item.kind is not ItemKind.TEXT:
             return item.can_open

@@ -70,7 +70,7 @@ REASONS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class TreeTotals:
     """The totals on which the shares of rows are based."""
 
     complete: bool
@@ -104,7 +104,7 @@ def known_count(node: Namespace, complete: bool) -> Known:
     return Known(node.count, Mark.AT_LEAST)
 
 
-def share_of(node: Namespace, totals: Totals) -> float | None:
+def share_of(node: Namespace, totals: TreeTotals) -> float | None:
     """Return the part of the keyspace below a namespace, None while there is nothing to compare with."""
     known = known_count(node, totals.complete)
     if known.mark is Mark.ABOUT and totals.expected_keys:
@@ -116,7 +116,7 @@ def share_of(node: Namespace, totals: Totals) -> float | None:
 def row_line(
     row: Row,
     layout: RowLayout,
-    totals: Totals,
+    totals: TreeTotals,
     *,
     is_open: bool = False,
     facts: RowFacts | None = None,
@@ -184,7 +184,7 @@ class RowFigures:
 
 
 def _namespace_fields(
-    node: Namespace, fields: tuple[RowField, ...], totals: Totals, figures: TreeFigures | None
+    node: Namespace, fields: tuple[RowField, ...], totals: TreeTotals, figures: TreeFigures | None
 ) -> list[Span]:
     """Return the figures of a namespace, each at the right end of its place."""
     known = known_count(node, totals.complete)

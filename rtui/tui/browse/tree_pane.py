@@ -26,7 +26,7 @@ from rtui.tui.browse.key_tree import KeyTree, TreeRows
 from rtui.tui.browse.row_facts import RowFactsCache, RowWeights, ShownRows
 from rtui.tui.browse.row_work import RowWork
 from rtui.tui.browse.schema_view import SchemaView, TreeSchema
-from rtui.tui.browse.tree_lines import Totals, notice_lines
+from rtui.tui.browse.tree_lines import TreeTotals, notice_lines
 from rtui.tui.kit.command_screen import HoldKeypresses, drive
 from rtui.tui.kit.layout import MARGIN, ago, prose
 from rtui.tui.kit.line_view import LinePanel
@@ -134,11 +134,11 @@ class TreePane(Vertical):
         self.key_tree.show(self.names.rows, None if self.names.needle is not None else self.names.cursor)
         self.show_header()
 
-    def totals(self) -> Totals:
+    def totals(self) -> TreeTotals:
         """Return the totals on which the shares of the rows are based."""
         status, names = self._session.status, self.names
         total = None if names.needle is not None else status.total
-        return Totals(
+        return TreeTotals(
             complete=status.complete and not names.is_searching and not names.not_searched,
             expected_keys=float(total) if isinstance(total, int) else None if total is None else total.value,
             is_part=names.needle is not None or status.match is not None or status.key_type is not None,

@@ -24,7 +24,7 @@ from rtui.server.browsing.session import BrowsingSession
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.tree_pane import TreePane
-from rtui.tui.browse.value_view import Item, ItemKind
+from rtui.tui.browse.value_view import ItemKind, RowItem
 from rtui.tui.kit.bars import FilterInput
 from rtui.tui.kit.command_screen import HoldKeypresses, KeysWanted, TreePlace, Work
 from rtui.tui.kit.layout import display
@@ -333,7 +333,7 @@ class TreePlaces:
             return None
         return KeysWanted(self._search.query_of(row), sort=sort)
 
-    def follow(self, item: Item) -> None:
+    def follow(self, item: RowItem) -> None:
         """Go to the key or namespace of a row beside the tree; Escape comes back here."""
         here, detail = self.here, self._detail_pane
         if item.data is None:

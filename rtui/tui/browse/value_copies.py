@@ -19,10 +19,10 @@ from rtui.server.facts.preview.descriptions import VECTOR
 from rtui.server.facts.preview.page import Meaning, Preview, StringWindow
 from rtui.server.user.copying import command_line, key_as_text
 from rtui.server.wire.target import Target
-from rtui.tui.browse.document import Document, branch_text
+from rtui.tui.browse.document import DecodedDocument, branch_text
 from rtui.tui.browse.preview_lines import cell_text
 from rtui.tui.browse.shown_value import ShownValue
-from rtui.tui.browse.value_view import Item, ItemKind
+from rtui.tui.browse.value_view import ItemKind, RowItem
 from rtui.tui.kit.clipboard import NOTHING_SAID, Copy
 from rtui.tui.kit.styled_text import literal
 from rtui.values import CUT, Form, Limits, decode, is_cut
@@ -49,12 +49,12 @@ _AS_READ: Final = literal("as far as it was read")
 _STORED: Final = literal("as it is stored")
 
 
-def element_command(target: Target, value: ShownValue, item: Item | None) -> SafeText | None:
+def element_command(target: Target, value: ShownValue, item: RowItem | None) -> SafeText | None:
     """Return the redis-cli command that reads the shown bytes of a string, or a row; None if no command does."""
     return next((copy.text for copy in _commands(target, value, item)), None)  # type: ignore[return-value]
 
 
-def _commands(target: Target, value: ShownValue, item: Item | None) -> Iterator[Copy]:
+def _commands(target: Target, value: ShownValue, item: RowItem | None) -> Iterator[Copy]:
     """Yield the redis-cli commands: first the one for just the shown part, then the one that reads all."""
     preview = value.preview
     item = value.opened[0].source if value.opened else item
@@ -93,7 +93,7 @@ def _of_size(total: int | Unknown) -> str:
     return f" of {size(total)}" if isinstance(total, int) else ""
 
 
-def _element_words(key_type: bytes | Unknown, item: Item) -> tuple[str, tuple[bytes, ...]] | None:
+def _element_words(key_type: bytes | Unknown, item: RowItem) -> tuple[str, tuple[bytes, ...]] | None:
     """Return the command for an element of a collection, and its arguments after the key."""
     if not isinstance(key_type, bytes):
         return None
@@ -109,7 +109,7 @@ def _element_words(key_type: bytes | Unknown, item: Item) -> tuple[str, tuple[by
     return None
 
 
-def _side_command(target: Target, key: bytes, item: Item) -> SafeText | None:
+def _side_command(target: Target, key: bytes, item: RowItem) -> SafeText | None:
     """Return the command for a consumer group, or for the pending entries of a consumer."""
     if item.name is None:
         return None
@@ -118,7 +118,7 @@ def _side_command(target: Target, key: bytes, item: Item) -> SafeText | None:
     return command_line(target, "XINFO CONSUMERS", key, item.name)
 
 
-def row_copy(item: Item, key_type: bytes | Unknown, form: Form) -> Copy | None:
+def row_copy(item: RowItem, key_type: bytes | Unknown, form: Form) -> Copy | None:
     """Return the copy of a row itself, labelled as just that; None if nothing of it was read.
 
     `form` is the form of the document that the row is in.
@@ -156,7 +156,7 @@ def bytes_copy(title: str, data: bytes, note: SafeText = NOTHING_SAID) -> Copy:
     return Copy(SafeText(f"{title}, {said}"), text, SafeText(f"{note}, {said}") if note else said)
 
 
-def value_copies(target: Target, value: ShownValue, item: Item | None, read_whole: ReadWhole) -> list[Copy]:
+def value_copies(target: Target, value: ShownValue, item: RowItem | None, read_whole: ReadWhole) -> list[Copy]:
     """Return the copies of the shown value and of the row under the cursor, the command that reads it first."""
     preview, document = value.preview, value.decoded
     if preview is None:
@@ -198,7 +198,7 @@ def _read_first(title: str, total: int | Unknown | None, start: Callable[[], obj
         yield Copy(SafeText(f"{title}: {size(total)} is read first"), "", start=start)
 
 
-def _decoded_copies(document: Document, read_whole: ReadWhole | None) -> Iterator[Copy]:
+def _decoded_copies(document: DecodedDocument, read_whole: ReadWhole | None) -> Iterator[Copy]:
     """Yield copies of the decoded bytes; `read_whole` reads missing stored bytes."""
     found, title = document.found, f"as {document.title}"
     if document.is_whole and found.is_data_whole:
@@ -221,7 +221,7 @@ def _decode_whole(title: str, data: bytes) -> bytes | Unknown:
     return Unknown(Reason.TOO_LARGE, f"it can't be decoded within {size(MAX_COPY_BYTES)}: w writes what is stored")
 
 
-def _positions(key_type: bytes, item: Item) -> list[Copy]:
+def _positions(key_type: bytes, item: RowItem) -> list[Copy]:
     """Return copies of the position of a row: its field, index, rank, score and id."""
     entries = []
     if item.node is not None and item.node.name is not None:

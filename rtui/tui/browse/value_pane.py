@@ -34,18 +34,18 @@ from rtui.tui.browse.commands import VALUE_COMMANDS
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher, automatic_decoder
 from rtui.tui.browse.document import (
     ChosenDecoders,
+    DecodedDocument,
     DecoderScreen,
-    Document,
     decode_otherwise,
     decoder_choices,
     open_document,
 )
 from rtui.tui.browse.preview_lines import body_rows, cell_text
-from rtui.tui.browse.shown_value import Opened, ShownValue, Tab, Trail
-from rtui.tui.browse.tree_lines import Totals
+from rtui.tui.browse.shown_value import OpenedDocument, ShownValue, Tab, Trail
+from rtui.tui.browse.tree_lines import TreeTotals
 from rtui.tui.browse.value_copies import MAX_COPY_BYTES, copied_text, element_command, row_copy, value_copies
-from rtui.tui.browse.value_view import ELSEWHERE, Item, ItemKind, Purpose, ValuePrompt, ValueView
-from rtui.tui.browse.value_writer import Output, Run, ValueWriter, outputs
+from rtui.tui.browse.value_view import ELSEWHERE, ItemKind, PromptPurpose, RowItem, ValuePrompt, ValueView
+from rtui.tui.browse.value_writer import Run, ValueOutput, ValueWriter, outputs
 from rtui.tui.kit.choice import ChoiceScreen, SortScreen
 from rtui.tui.kit.clipboard import choose_copy, copies, copy_text
 from rtui.tui.kit.command import Condition, Owner, bindings
@@ -72,7 +72,7 @@ class ValuePane(Vertical):
     class Followed(Message):
         """A row was opened that leads elsewhere: to a key, a namespace or a list of keys."""
 
-        def __init__(self, item: Item) -> None:
+        def __init__(self, item: RowItem) -> None:
             super().__init__()
             self.item = item
 
@@ -84,7 +84,7 @@ class ValuePane(Vertical):
         session: BrowsingSession,
         run: Run,
         fetcher: DetailFetcher,
-        totals: Callable[[], Totals],
+        totals: Callable[[], TreeTotals],
         decoders: ChosenDecoders,
         *,
         registry: RegistryLines | None,
@@ -101,7 +101,7 @@ class ValuePane(Vertical):
         self._fetcher = fetcher
         self._needle = ""
         """The text that was looked for last in the rows that are shown."""
-        ask = partial(self._open_prompt, Purpose.WRITE, "the path of a file")
+        ask = partial(self._open_prompt, PromptPurpose.WRITE, "the path of a file")
         self._writer = ValueWriter(self, run, ask)
 
     def compose(self) -> ComposeResult:
@@ -163,7 +163,7 @@ class ValuePane(Vertical):
     def action_find(self) -> None:
         is_shown = self.value.is_all_shown
         hint = "text in what is shown" if is_shown else "a part of a name, or a glob such as user:*:cart"
-        self._open_prompt(Purpose.FIND, hint)
+        self._open_prompt(PromptPurpose.FIND, hint)
 
     def action_go_to(self) -> None:
         """Type where to go."""
@@ -172,9 +172,9 @@ class ValuePane(Vertical):
         if syntax is None:
             self.say(literal("a value of this type has no places to go to"), literal("Go to"))
         else:
-            self._open_prompt(Purpose.GO_TO, syntax.hint)
+            self._open_prompt(PromptPurpose.GO_TO, syntax.hint)
 
-    def _open_prompt(self, purpose: Purpose, hint: str, value: str = "") -> None:
+    def _open_prompt(self, purpose: PromptPurpose, hint: str, value: str = "") -> None:
         self.prompt.ask(purpose, hint, value)
         self.post_message(self.Changed())
 
@@ -185,9 +185,9 @@ class ValuePane(Vertical):
         self.close_prompt()
         if not text:
             return
-        if purpose is Purpose.WRITE:
+        if purpose is PromptPurpose.WRITE:
             self._writer.write(text)
-        elif purpose is Purpose.GO_TO:
+        elif purpose is PromptPurpose.GO_TO:
             self.value.opened.clear()
             self._fetcher.go_to(text)
         elif self.value.is_all_shown:
@@ -269,7 +269,7 @@ class ValuePane(Vertical):
         if facts is not None:
             self._writer.copy(partial(self._session.keys.string_windows, facts), MAX_COPY_BYTES, make)
 
-    def _outputs(self) -> list[Output]:
+    def _outputs(self) -> list[ValueOutput]:
         """Return the outputs of the shown value that can be written."""
         preview, facts = self.value.preview, self.value.detail.facts
         if preview is None:
@@ -325,7 +325,7 @@ class ValuePane(Vertical):
         event.stop()
         self.action_open()
 
-    def _open_element(self, item: Item) -> None:
+    def _open_element(self, item: RowItem) -> None:
         """Open an element; the value of a field that was too large for the page is read now."""
         title = _title(item)
         facts, value = self.value.detail.facts, item.cell(Meaning.VALUE)
@@ -370,10 +370,10 @@ class ValuePane(Vertical):
         remembered = self._decoders.of(place), place
         document = await asyncio.to_thread(open_document, data, remembered=remembered)
         if before is self.value.detail:
-            self.value.opened.append(Opened(title, document, self.body.cursor_line, item, at_s))
+            self.value.opened.append(OpenedDocument(title, document, self.body.cursor_line, item, at_s))
             self.show_rows(is_same=False)
 
-    def _replace_document(self, document: Document, *, is_same: bool = True) -> None:
+    def _replace_document(self, document: DecodedDocument, *, is_same: bool = True) -> None:
         self.value.replace_document(document)
         self.show_rows(is_same=is_same)
 
@@ -427,7 +427,7 @@ class ValuePane(Vertical):
 
         self.app.push_screen(DecoderScreen(document), chosen)
 
-    async def _decode_otherwise(self, document: Document, choice: str | None) -> None:
+    async def _decode_otherwise(self, document: DecodedDocument, choice: str | None) -> None:
         preview = self.value.preview
         automatic = automatic_decoder(preview) if preview is not None and not self.value.opened else None
         found = await asyncio.to_thread(decode_otherwise, document, choice, automatic)
@@ -440,7 +440,7 @@ class ValuePane(Vertical):
         found = replace(found, by_name=document.by_name, is_reversed=document.is_reversed)
         self._replace_document(found, is_same=False)
 
-    def _place(self, item: Item | None) -> str:
+    def _place(self, item: RowItem | None) -> str:
         """Return the place that a decoder is remembered for: of the value, or of elements such as this one."""
         facts = self.value.detail.facts
         is_remembered = item is None or item.kind is ItemKind.ELEMENT
@@ -483,7 +483,7 @@ class ValuePane(Vertical):
         self.app.notify(text, title=title, severity="warning", markup=False)
 
 
-def _title(item: Item) -> SafeText:
+def _title(item: RowItem) -> SafeText:
     """Return the name of an element: `field email`, `index 3`."""
     for column, cell in zip(item.columns, item.cells, strict=False):
         is_name = column.meaning is Meaning.NAME and any(one.meaning is Meaning.VALUE for one in item.columns)

@@ -58,7 +58,7 @@ ELSEWHERE: Final = frozenset({ItemKind.KEY, ItemKind.NAMESPACE, ItemKind.PATTERN
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class RowItem:
     """The item that a row shows: an element, a key, a node of a decoded value."""
 
     kind: ItemKind
@@ -115,7 +115,7 @@ class ValueRow:
     def __init__(
         self,
         line: Line | Callable[[], Line],
-        item: Item | Callable[[], Item] | None = None,
+        item: RowItem | Callable[[], RowItem] | None = None,
         column_ends: tuple[int, ...] = (),
     ) -> None:
         """A line or an item may be a function that makes it on first use: most of a long value is never looked at.
@@ -134,7 +134,7 @@ class ValueRow:
         return self._line
 
     @property
-    def item(self) -> Item | None:
+    def item(self) -> RowItem | None:
         """The item of the row, made on first use; None if it has none."""
         if callable(self._item):
             self._item = self._item()
@@ -164,12 +164,12 @@ class RowOrder:
     """Whether the greatest is first."""
 
 
-def element_of(columns: Sequence[PreviewColumn], row: PreviewRow, entry: PreviewCell = None) -> Item:
+def element_of(columns: Sequence[PreviewColumn], row: PreviewRow, entry: PreviewCell = None) -> RowItem:
     """Return the item of a row of the value; `entry` is the stream id in an earlier row of its entry."""
     cells = row if entry is None else (entry, *row[1:])
-    item = Item(ItemKind.ELEMENT, columns=tuple(columns), cells=cells)
+    item = RowItem(ItemKind.ELEMENT, columns=tuple(columns), cells=cells)
     value = item.cell(Meaning.VALUE) if has_values(columns) else item.cell(Meaning.NAME)
-    return Item(ItemKind.ELEMENT, value if isinstance(value, bytes) else None, item.columns, cells)
+    return RowItem(ItemKind.ELEMENT, value if isinstance(value, bytes) else None, item.columns, cells)
 
 
 def has_values(columns: Sequence[PreviewColumn]) -> bool:
@@ -238,7 +238,7 @@ class ValueView(RowsView, can_focus=True):
         self.cursor_line = NOWHERE
         self.marks_changes = False
         """Whether rows that are new or changed since the same value was last shown are marked."""
-        self._changed: frozenset[Item] = frozenset()
+        self._changed: frozenset[RowItem] = frozenset()
         """The items of the marked rows."""
         self._make: MakeRows | None = None
 
@@ -247,7 +247,7 @@ class ValueView(RowsView, can_focus=True):
         return [row.line for row in self.rows]
 
     @property
-    def item(self) -> Item | None:
+    def item(self) -> RowItem | None:
         return self.rows[self.cursor_line].item if 0 <= self.cursor_line < len(self.rows) else None
 
     def show(self, make: MakeRows, *, is_same: bool) -> None:
@@ -274,7 +274,7 @@ class ValueView(RowsView, can_focus=True):
             self._put(self._nearest(max(0, line)) if line >= 0 else self._next_item(0, 1), scroll=False)
         self.refresh()
 
-    def _items(self) -> frozenset[Item]:
+    def _items(self) -> frozenset[RowItem]:
         return frozenset(row.item for row in self.rows if row.item is not None)
 
     def settle(self) -> None:
@@ -317,7 +317,7 @@ class ValueView(RowsView, can_focus=True):
         after = self._next_item(line, 1)
         return after if after != NOWHERE else self._next_item(line, -1)
 
-    def _nearest_of(self, item: Item, line: int) -> int:
+    def _nearest_of(self, item: RowItem, line: int) -> int:
         """Return the line of this item nearest to a line; if it has none, the nearest line with any item."""
         after, before = range(line, len(self.rows)), range(min(line, len(self.rows)) - 1, -1, -1)
         for pair in zip_longest(after, before):
@@ -417,7 +417,7 @@ class ValueView(RowsView, can_focus=True):
                 self.post_message(self.Opened())
 
 
-class Purpose(StrEnum):
+class PromptPurpose(StrEnum):
     """The purpose of a text that is typed."""
 
     FIND = "find"
@@ -426,13 +426,13 @@ class Purpose(StrEnum):
 
 
 _VERBS: Final = {
-    Purpose.FIND: literal(" finds it, n goes on"),
-    Purpose.GO_TO: literal(" goes there"),
-    Purpose.WRITE: literal(" writes the file"),
+    PromptPurpose.FIND: literal(" finds it, n goes on"),
+    PromptPurpose.GO_TO: literal(" goes there"),
+    PromptPurpose.WRITE: literal(" writes the file"),
 }
 
 
-def prompt_hint(purpose: Purpose) -> Line:
+def prompt_hint(purpose: PromptPurpose) -> Line:
     """Return the keys of the prompt for the footer."""
     return (
         Span(literal(" enter"), Role.ACCENT),
@@ -454,8 +454,8 @@ class ValuePrompt(InputLine):
     def __init__(self) -> None:
         super().__init__(id="value-prompt", compact=True, select_on_focus=False, max_length=4096)
         self.cursor_blink = False
-        self.purpose = Purpose.FIND
+        self.purpose = PromptPurpose.FIND
 
-    def ask(self, purpose: Purpose, hint: str, value: str = "") -> None:
+    def ask(self, purpose: PromptPurpose, hint: str, value: str = "") -> None:
         self.purpose, self.placeholder = purpose, hint
         self.open(value)

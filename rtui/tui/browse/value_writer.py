@@ -32,9 +32,9 @@ from rtui.keyspace.text.display import SafeText, is_usual
 from rtui.server.facts.preview.page import Preview, PreviewCell, PreviewColumn, Unread
 from rtui.server.files import create_part_file, reason_of
 from rtui.server.user.ending_signals import keys_for_others
-from rtui.tui.browse.document import Document
+from rtui.tui.browse.document import DecodedDocument
 from rtui.tui.browse.value_copies import bytes_copy
-from rtui.tui.browse.value_view import Item
+from rtui.tui.browse.value_view import RowItem
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.clipboard import copy_text
 from rtui.tui.kit.command_screen import Work
@@ -56,7 +56,7 @@ _UNUSUAL: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ValueOutput:
     """Something that can be written or paged."""
 
     title: SafeText
@@ -72,28 +72,30 @@ def _at_once(data: bytes) -> Pieces:
     return pieces
 
 
-def outputs(preview: Preview, item: Item | None, document: Document | None, whole: Pieces | None) -> list[Output]:
+def outputs(
+    preview: Preview, item: RowItem | None, document: DecodedDocument | None, whole: Pieces | None
+) -> list[ValueOutput]:
     """Return the outputs: the row under the cursor, the shown part, and the `whole` string if it is one."""
-    found: list[Output] = []
+    found: list[ValueOutput] = []
     stored = suffix_of(document) if document is not None and document.found.data == document.data else ".bin"
     if whole is not None:
-        found.append(Output(literal("the whole value as it is stored"), stored, whole))
+        found.append(ValueOutput(literal("the whole value as it is stored"), stored, whole))
     elif document is not None:
-        found.append(Output(literal("this value as it is stored"), stored, _at_once(document.data)))
+        found.append(ValueOutput(literal("this value as it is stored"), stored, _at_once(document.data)))
     if document is not None and document.found.data != document.data:
         is_whole = document.is_whole and document.found.is_data_whole
         rest = "" if is_whole else f", the first {size(len(document.found.data))}"
         title = SafeText(f"decoded: {document.title}{rest}")
-        found.append(Output(title, suffix_of(document), _at_once(document.found.data)))
+        found.append(ValueOutput(title, suffix_of(document), _at_once(document.found.data)))
     if document is None and item is not None and item.data is not None:
-        found.append(Output(literal("the value under the cursor"), ".bin", _at_once(item.data)))
+        found.append(ValueOutput(literal("the value under the cursor"), ".bin", _at_once(item.data)))
     if document is None and preview.rows:
         title = SafeText(f"the {len(preview.rows):,} rows that are loaded, as JSON lines")
-        found.append(Output(title, ".jsonl", _at_once(json_lines_of(preview))))
+        found.append(ValueOutput(title, ".jsonl", _at_once(json_lines_of(preview))))
     return found
 
 
-def suffix_of(document: Document) -> str:
+def suffix_of(document: DecodedDocument) -> str:
     """Return the usual end of the name of a file with these bytes."""
     last = document.found.chain[-1].casefold()
     return {"json": ".json", "text": ".txt"}.get(last, ".bin")
@@ -139,7 +141,7 @@ class Written:
     why_cut: str = ""
 
 
-async def write_file(path: Path, output: Output, *, may_replace: bool = False) -> Written:
+async def write_file(path: Path, output: ValueOutput, *, may_replace: bool = False) -> Written:
     """Write it to a file that only its owner can read; raises OSError, ValueError and FileExists."""
     if not may_replace and await asyncio.to_thread(path.exists):
         raise FileExists
@@ -198,7 +200,7 @@ class SafeLines:
         return text.encode() + b"\n"
 
 
-async def write_for_pager(output: Output, *, is_safe: bool) -> Path:
+async def write_for_pager(output: ValueOutput, *, is_safe: bool) -> Path:
     """Write it to a temporary file that only its owner can read; who calls removes it. Raises OSError."""
     descriptor, name = await asyncio.to_thread(tempfile.mkstemp, prefix="rtui-", suffix=".txt")
     try:
@@ -249,7 +251,7 @@ class ValueWriter:
     def __init__(self, node: DOMNode, run: Run, ask_path: Callable[[str], None]) -> None:
         """`ask_path` has the user type a path, from a suggested one on."""
         self._node, self._run, self._ask_path = node, run, ask_path
-        self._output: Output | None = None
+        self._output: ValueOutput | None = None
         self._reading: Worker[Any] | None = None
         """The worker that reads an output to write, or to show in the pager."""
 
@@ -295,7 +297,7 @@ class ValueWriter:
             copy = bytes_copy("all of it", made)
             copy_text(self._node, copy.text, SafeText(f"{size(len(made))}, {copy.title}"))
 
-    def choose_write(self, found: Sequence[Output], key: bytes) -> None:
+    def choose_write(self, found: Sequence[ValueOutput], key: bytes) -> None:
         """Ask which output to write, then for a path."""
 
         def chosen(index: int | None) -> None:
@@ -305,7 +307,7 @@ class ValueWriter:
 
         self._choose(literal("Write"), [one.title for one in found], chosen)
 
-    def choose_page(self, found: Sequence[Output]) -> None:
+    def choose_page(self, found: Sequence[ValueOutput]) -> None:
         """Ask which output to show in the pager, and whether as safe text."""
         each = [(one, is_safe) for one in found for is_safe in (True, False)]
         titles = [SafeText(f"{one.title}{', made safe' if is_safe else ', raw bytes'}") for one, is_safe in each]
@@ -334,7 +336,7 @@ class ValueWriter:
         else:
             self._warn(literal("nothing of it was read"), title)
 
-    async def _write(self, path: Path, output: Output, *, may_replace: bool) -> None:
+    async def _write(self, path: Path, output: ValueOutput, *, may_replace: bool) -> None:
         shown = display_text(str(path), limit=60)
         try:
             written = await write_file(path, output, may_replace=may_replace)
@@ -354,7 +356,7 @@ class ValueWriter:
             message = SafeText(f"{size(written.size_bytes)} to {shown}{cut}")
             self._node.app.notify(message, title="Written", markup=False)
 
-    async def _page(self, output: Output, is_safe: bool) -> None:
+    async def _page(self, output: ValueOutput, is_safe: bool) -> None:
         """Write it to a temporary file, give the terminal to the pager, and remove the file."""
         try:
             path = await write_for_pager(output, is_safe=is_safe)

@@ -112,7 +112,7 @@ class OutputDiff:
 
         A frame for a larger terminal is left as it is: text outside would land on cells at the border.
         """
-        out = _Writer()
+        out = _FrameWriter()
         before: dict[int, LineCells] = {}
         most_columns, most_rows = self._columns_rows or (sys.maxsize, sys.maxsize)
         row = column = end = 0
@@ -158,7 +158,7 @@ class OutputDiff:
         return [run for runs in by_style.values() for run in runs]
 
 
-class _Writer:
+class _FrameWriter:
     """Collects a frame; positions and styles are written only when they change."""
 
     def __init__(self) -> None:

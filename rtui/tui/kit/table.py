@@ -23,7 +23,7 @@ from rtui.tui.kit.line_view import LinePanel, OpenRows, set_content_height
 from rtui.tui.kit.styled_text import Line, flashing, literal, width_of
 from rtui.tui.kit.table_rows import (
     MEASURED_ROWS,
-    Order,
+    ColumnOrder,
     TableLayout,
     TableRows,
     TableState,
@@ -190,7 +190,7 @@ class ReportTable(Vertical):
         self._key: object = None
         self._state = TableState()
         self._arranging: Worker[None] | None = None
-        self._made: Order | None = None
+        self._made: ColumnOrder | None = None
 
     def compose(self) -> ComposeResult:
         yield self._header
@@ -207,7 +207,7 @@ class ReportTable(Vertical):
         state: TableState,
         is_marked: IsMarked | None = None,
         *,
-        made: Order | None = None,
+        made: ColumnOrder | None = None,
         holds_order: bool = False,
     ) -> None:
         """Show a table; the same `key` as before marks the same table with newer figures.
@@ -316,12 +316,12 @@ class ReportTable(Vertical):
     def _show_header(self) -> None:
         self._header.show([header_line(self.rows.table, self.body.column_layout, self._order())])
 
-    def _order(self) -> Order | None:
+    def _order(self) -> ColumnOrder | None:
         """Return the order of the rows: the user's, else the order of the table as it was made."""
         state, made = self._state, self._made
         if state.sort is not None:
-            return Order(state.sort, state.is_reversed)
-        return None if made is None else Order(made.column, made.upward is not state.is_reversed)
+            return ColumnOrder(state.sort, state.is_reversed)
+        return None if made is None else ColumnOrder(made.column, made.upward is not state.is_reversed)
 
 
 def _is_long_work(table: Table, state: TableState) -> bool:

@@ -21,7 +21,7 @@ MEASURED_ROWS: Final = 200
 """The texts of this many rows decide how wide the columns are."""
 
 
-class Order(NamedTuple):
+class ColumnOrder(NamedTuple):
     """The column by which a table is sorted."""
 
     column: str
@@ -297,7 +297,7 @@ def layout_table(table: Table, width: int, sort: str | None = None, text_widths:
     return TableLayout(tuple(ShownColumn(at, sizes[at], columns[at].numeric, at == bar) for at in sorted(kept)))
 
 
-def header_line(table: Table, layout: TableLayout, order: Order | None) -> Line:
+def header_line(table: Table, layout: TableLayout, order: ColumnOrder | None) -> Line:
     """Return the titles of the columns; the sort column is marked."""
     spans: list[Span] = [gap(MARGIN)]
     for number, shown in enumerate(layout.columns):

@@ -20,7 +20,7 @@ from rtui.analysis.report.tables.table import Table, path_of
 from rtui.server.options import BrowseOptions
 from rtui.tui.analyse.findings_panel import FindingsState, LatestFindings
 from rtui.tui.analyse.memory_panel import MemoryState
-from rtui.tui.analyse.panel import Panel, PanelState, ReportStates
+from rtui.tui.analyse.panel import AnalysePanel, PanelState, ReportStates
 from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.analyse.size_panels import BigKeysState
@@ -41,7 +41,7 @@ from tests.tui.browsing import until
 REPORTS = (made_report, partial_report, estimate_report, denied_report, clustered_report)
 
 
-def states_of(panel: Panel[Any], report: Report) -> Iterator[PanelState]:
+def states_of(panel: AnalysePanel[Any], report: Report) -> Iterator[PanelState]:
     """What a user may have chosen in a panel, of all that decides which tables there are."""
     yield panel.initial
     if isinstance(panel.initial, MemoryState):
@@ -52,7 +52,7 @@ def states_of(panel: Panel[Any], report: Report) -> Iterator[PanelState]:
         yield FindingsState(latest=LatestFindings(found=findings(report)))
 
 
-def tables_of(panel: Panel[Any], report: Report, before: Report | None) -> Iterator[tuple[PanelState, Table]]:
+def tables_of(panel: AnalysePanel[Any], report: Report, before: Report | None) -> Iterator[tuple[PanelState, Table]]:
     """Every table that a panel can show, as it is shown, and in which state of the panel."""
     for state in states_of(panel, report):
         shown = ReportStates(panel.id, baseline=before)
@@ -63,7 +63,7 @@ def tables_of(panel: Panel[Any], report: Report, before: Report | None) -> Itera
 @pytest.mark.parametrize("before", [None, earlier_report], ids=["alone", "compared"])
 @pytest.mark.parametrize("make", REPORTS, ids=lambda make: make.__name__)
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.id)
-def test_every_row_leads_to_keys(panel: Panel[Any], make: Any, before: Any) -> None:
+def test_every_row_leads_to_keys(panel: AnalysePanel[Any], make: Any, before: Any) -> None:
     report = make()
     baseline = None if before is None else before()
     rows = 0

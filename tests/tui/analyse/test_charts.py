@@ -39,7 +39,7 @@ from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import HOSTILE
 from rtui.tui.analyse.expiry_panel import ExpiryPanel, ExpiryState, TimeRange, axis_for, ticks
 from rtui.tui.analyse.hot_panel import HotKeysPanel, HotKeysState
-from rtui.tui.analyse.panel import Panel
+from rtui.tui.analyse.panel import AnalysePanel
 from rtui.tui.analyse.size_panels import BigKeysPanel, TypesPanel
 from rtui.tui.analyse.slots_panel import CLUSTER_SIZES, SlotsPanel, SlotsState, cursor_slot, map_for, skew_text
 from rtui.tui.kit.chart_lines import (
@@ -330,7 +330,7 @@ def test_a_click_on_a_time_range_chooses_it(wanted: TimeRange) -> None:
     assert panel.clicked(report, ExpiryState(), size, text.rindex(wanted.title), 2) is None
 
 
-def clicks(panel: Panel[Any], report: Report, size: Size) -> dict[str, list[str]]:
+def clicks(panel: AnalysePanel[Any], report: Report, size: Size) -> dict[str, list[str]]:
     """The queries behind the cells of a chart, by the text of their line, each once from left to right."""
     lines = panel.chart(report, panel.initial, size)
     found: dict[str, list[str]] = {}
@@ -577,7 +577,7 @@ def test_the_servers_own_histograms_are_shown_where_there_is_room() -> None:
 
 
 @pytest.mark.parametrize("panel", [BigKeysPanel(), HotKeysPanel()], ids=["big", "hot"])
-def test_lists_of_a_sample_say_that_most_keys_were_not_looked_at(panel: Panel[Any]) -> None:
+def test_lists_of_a_sample_say_that_most_keys_were_not_looked_at(panel: AnalysePanel[Any]) -> None:
     sampled, exact = panel.tables(estimate_report(), panel.initial)[0], panel.tables(made_report(), panel.initial)[0]
     said_first = "Only 20,000 of ≈ 1.00M (950k–1.05M) keys were looked at"
     assert said([sampled.note]).startswith(said_first)

@@ -21,7 +21,7 @@ from rtui.analysis.report.members import LARGEST_NUMBER
 from rtui.analysis.report.tables.table import cell_interval, cell_reason, cell_text, sort_key
 from rtui.server.options import BrowseOptions
 from rtui.tui.analyse.expiry_panel import ExpiryState, TimeRange
-from rtui.tui.analyse.panel import Charts, Panel, PanelState
+from rtui.tui.analyse.panel import AnalysePanel, Charts, PanelState
 from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.size_panels import BigKeysState
 from rtui.tui.analyse.slots_panel import SlotsState
@@ -115,7 +115,7 @@ def show(report: Report) -> None:
             _show_chart(panel, report, chosen)
 
 
-def _show_table(panel: Panel[Any], report: Report, chosen: PanelState) -> None:
+def _show_table(panel: AnalysePanel[Any], report: Report, chosen: PanelState) -> None:
     shown = next(one for one in panel.tables(report, chosen) if one.id == chosen.table_id)
     table = shown.make()
     check_text(table.title + table.note)
@@ -128,7 +128,7 @@ def _show_table(panel: Panel[Any], report: Report, chosen: PanelState) -> None:
         panel.zoomed_in(report, replace(chosen, subject=table.subject(number)))
 
 
-def _show_chart(panel: Panel[Any], report: Report, chosen: PanelState) -> None:
+def _show_chart(panel: AnalysePanel[Any], report: Report, chosen: PanelState) -> None:
     height = Charts().height(panel, report, chosen, AREA)
     if height:
         for line in panel.chart(report, chosen, Size(AREA.width, height)):

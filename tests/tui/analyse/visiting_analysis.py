@@ -11,7 +11,7 @@ from rtui.analysis.report.document import Report
 from rtui.server.analysis.session import AnalysisSession
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.target import Target
-from rtui.tui.analyse.panel import Panel
+from rtui.tui.analyse.panel import AnalysePanel
 from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.bars import FooterBar
@@ -82,7 +82,7 @@ async def up_to_date(visitor: Visitor) -> None:
     await visitor.until(lambda: not visitor.app.screen._dirty_widgets, "a paint")
 
 
-async def panels(visitor: Visitor, *only: str) -> AsyncIterator[tuple[Panel[Any], str]]:
+async def panels(visitor: Visitor, *only: str) -> AsyncIterator[tuple[AnalysePanel[Any], str]]:
     """Go to every table of every panel, or of a few; yields each when it is shown, with what stands on the screen."""
     screen = screen_of(visitor)
     for panel in (panel for panel in PANELS if not only or panel.id in only):
@@ -96,7 +96,7 @@ async def panels(visitor: Visitor, *only: str) -> AsyncIterator[tuple[Panel[Any]
             await visitor.press("right_square_bracket")
 
 
-def table_ids(screen: AnalyseScreen, panel: Panel[Any]) -> Iterator[str]:
+def table_ids(screen: AnalyseScreen, panel: AnalysePanel[Any]) -> Iterator[str]:
     """The tables of a panel, from the one that is shown on."""
     assert screen.report is not None
     found = [table.id for table in screen.view.states.listed(panel, screen.report, screen.view.state)]

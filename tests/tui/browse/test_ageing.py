@@ -22,8 +22,8 @@ from rtui.tui.browse.detail_pane import head_lines, tab_lines
 from rtui.tui.browse.document import open_document
 from rtui.tui.browse.fact_lines import age_line, name_lines
 from rtui.tui.browse.row_facts import HOLD_S, RowFactsCache
-from rtui.tui.browse.shown_value import Opened, ShownValue, Tab
-from rtui.tui.browse.tree_lines import Totals, row_line
+from rtui.tui.browse.shown_value import OpenedDocument, ShownValue, Tab
+from rtui.tui.browse.tree_lines import TreeTotals, row_line
 from rtui.tui.kit.styled_text import Line, line_width
 from tests.tui.browsing import BrowseUser, browsing
 from tests.tui.fixed_session import ASKED_AT_S, COMPLETE, FixedSession, key_facts, preview, row_facts
@@ -163,9 +163,9 @@ def test_each_age_is_that_of_what_was_asked(width: int) -> None:
         value, now_s = ShownValue(), ASKED_AT_S + 60
         value.update(detail, Tab.VALUE)
         if opened_at_s is not None:
-            value.opened.append(Opened(SafeText("field"), open_document(b"text"), 0, asked_at_s=opened_at_s))
+            value.opened.append(OpenedDocument(SafeText("field"), open_document(b"text"), 0, asked_at_s=opened_at_s))
         has_age = value.read_apart_at_s is not None
-        head = head_lines(detail, Totals(complete=True), now_s, width, has_age=has_age)
+        head = head_lines(detail, TreeTotals(complete=True), now_s, width, has_age=has_age)
         tabs = tab_lines(value, now_s, width)
         _, asked, ago = said(tabs).partition("asked")
         assert (("asked 1m ago" in said(head)), f"{asked}{ago}".strip()) == ages
@@ -267,7 +267,7 @@ def test_within_one_second_the_facts_are_the_same_object() -> None:
 )
 def test_what_became_of_a_key_is_said_wherever_keys_have_a_place(width: int, columns: frozenset[TreeColumn]) -> None:
     found = lay_out_row(width, columns)
-    row, whole = listed(KEY), Totals(complete=True)
+    row, whole = listed(KEY), TreeTotals(complete=True)
     expired = RowFacts(KEY, b"string", 0, 64, ASKED_AT_S)
     for facts, word in ((gone_row(KEY, ASKED_AT_S), "gone"), (expired, "exp")):
         text = "".join(span.text for span in row_line(row, found, whole, is_open=False, facts=facts))

@@ -16,7 +16,7 @@ from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.document import ChosenDecoders, DecoderScreen
-from rtui.tui.browse.value_view import Item, ItemKind
+from rtui.tui.browse.value_view import ItemKind, RowItem
 from rtui.tui.kit.settings import SettingsFile
 from rtui.values.server_encodings import longitude_latitude
 from tests.servers import Server
@@ -209,7 +209,7 @@ def test_a_place_is_the_pattern_of_a_key_and_a_field() -> None:
     decoders = ChosenDecoders(SettingsFile(), Separators((b":",)))
     assert decoders.place(b"user:42:profile", b"string") == "user:{id}:profile"
     assert decoders.place(b"user:\xff:\n", b"string") == r'"user:\xff:\n"'
-    item = Item(ItemKind.ELEMENT)
+    item = RowItem(ItemKind.ELEMENT)
     assert decoders.place(b"q:7", b"list", item) == "q:{id} › element"
     assert decoders.place(b"x" * 600, b"string") == ""
 

@@ -19,7 +19,7 @@ from rtui.tui.browse.document import (
     MOST_TEXT_BYTES,
     MOST_TEXT_LINES,
     TEXT_LINES,
-    Document,
+    DecodedDocument,
     document_rows,
     open_document,
     text_rows,
@@ -93,7 +93,7 @@ def test_a_long_value_is_searched_in_slices() -> None:
 
 def test_rows_that_nobody_looks_at_are_not_drawn() -> None:
     data = b"[" + b",".join(b'{"id": %d}' % number for number in range(1_000)) + b"]"
-    found = Document(data, decode(data, limits=replace(DEFAULT, seconds=60)), choices=Choices(("JSON",), ()))
+    found = DecodedDocument(data, decode(data, limits=replace(DEFAULT, seconds=60)), choices=Choices(("JSON",), ()))
     never = AssertionError
     with patch.object(module, "_node_line", side_effect=never), patch.object(module, "_node_item", side_effect=never):
         rows = document_rows(found, 80)

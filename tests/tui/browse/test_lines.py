@@ -25,7 +25,7 @@ from rtui.tui.browse.columns import lay_out_row
 from rtui.tui.browse.fact_lines import explanations, fact_lines, loading_lines, moment, node_lines, slot_lines
 from rtui.tui.browse.namespace_lines import namespace_lines
 from rtui.tui.browse.preview_lines import cell_text, preview_rows
-from rtui.tui.browse.tree_lines import Totals, known_count, notice_lines, row_line, share_of
+from rtui.tui.browse.tree_lines import TreeTotals, known_count, notice_lines, row_line, share_of
 from rtui.tui.kit.status_lines import browse_banner, over_title, server_figures, status_line, title_line
 from rtui.tui.kit.styled_text import Line, Role, line_width
 from tests.tui.fixed_session import COMPLETE, key_facts, keys, preview
@@ -127,7 +127,7 @@ def test_what_does_not_hold_any_more_is_neither_complete_nor_exact(width: int) -
     assert browse_banner(COMPLETE) is None
     store = NamespaceStore()
     store.add([b"a:1", b"a:2"])
-    node, whole = store.root.child(b"a:"), Totals(complete=True, is_outdated=True)
+    node, whole = store.root.child(b"a:"), TreeTotals(complete=True, is_outdated=True)
     assert "exact" not in "".join(said(line) for line in namespace_lines(node, whole, width))
     (row,) = VisibleRows(store).window(0, 1)
     roles = {span.role for span in row_line(row, lay_out_row(60), whole, is_open=False) if span.text.strip()}
@@ -151,11 +151,11 @@ def test_a_count_says_what_it_is() -> None:
     store.expect([Segment(b"a", b":")], Estimate(80, 100, 120))
     assert known_count(node, complete=False).mark is Mark.ABOUT
     assert known_count(node, complete=False).value == 100
-    assert share_of(node, Totals(complete=False, expected_keys=200.0)) == 0.5
+    assert share_of(node, TreeTotals(complete=False, expected_keys=200.0)) == 0.5
 
 
 def test_shares_of_a_moment_are_of_what_is_counted_then() -> None:
-    store, totals = NamespaceStore(), Totals(complete=False)
+    store, totals = NamespaceStore(), TreeTotals(complete=False)
     for batch in range(3):
         store.add([b"%s:%d" % (name, batch * 9 + at) for name in (b"a", b"b", b"c") for at in range(9)])
         shares = [share_of(store.root.child(name + b":"), totals) for name in (b"a", b"b", b"c")]
@@ -170,7 +170,7 @@ def test_rows_fill_their_plan_whatever_they_are_called(width: int) -> None:
     finish(rows.expand_all(store.root, most_rows=200))
     found = lay_out_row(width)
     for row in rows.window(0, 40):
-        line = row_line(row, found, Totals(complete=True), is_open=False)
+        line = row_line(row, found, TreeTotals(complete=True), is_open=False)
         assert line_width(line) == width
         assert not HOSTILE.search(said(line))
 

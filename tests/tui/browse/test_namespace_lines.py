@@ -28,8 +28,8 @@ from rtui.tui.browse.namespace_lines import (
     namespace_lines,
 )
 from rtui.tui.browse.tree_figures import TreeFigures
-from rtui.tui.browse.tree_lines import Totals, known_count
-from rtui.tui.browse.value_view import Item, ItemKind
+from rtui.tui.browse.tree_lines import TreeTotals, known_count
+from rtui.tui.browse.value_view import ItemKind, RowItem
 from rtui.tui.find import FindScreen
 from rtui.tui.kit.styled_text import Line, line_width
 from tests.tui.analysed_session import analysed_session, report_of
@@ -52,12 +52,12 @@ def said(lines: list[Line]) -> str:
     return "\n".join("".join(span.text for span in line) for line in lines)
 
 
-def inside_lines(node: Namespace, inside: ChildCounts | None, totals: Totals, width: int) -> list[Line]:
+def inside_lines(node: Namespace, inside: ChildCounts | None, totals: TreeTotals, width: int) -> list[Line]:
     return [row.line for row in inside_rows(node, inside, None, totals, width)]
 
 
 def shown(node: Namespace, figures: TreeFigures | None, width: int = 80, note: str = "analysed 12m ago") -> str:
-    totals = Totals(complete=True, figures=figures, analysis_note=SafeText(note))
+    totals = TreeTotals(complete=True, figures=figures, analysis_note=SafeText(note))
     inside = finish(count_children(node, NamespaceStore().separators))
     return said([*namespace_lines(node, totals, width), *inside_lines(node, inside, totals, width)])
 
@@ -70,7 +70,7 @@ NODES = [STORE.root.child(label) for label in STORE.root.labels]
 def test_lines_fit_and_are_safe(label: bytes, width: int, report: str, is_current: bool) -> None:
     node = STORE.root.child(label)
     figures = TreeFigures(REPORT if report == "whole" else PARTIAL, is_current=is_current) if report else None
-    totals = Totals(complete=True, figures=figures)
+    totals = TreeTotals(complete=True, figures=figures)
     inside = finish(count_children(node, STORE.separators))
     lines = [*namespace_lines(node, totals, width), *inside_lines(node, inside, totals, width)]
     assert max(map(line_width, lines)) <= width
@@ -79,7 +79,7 @@ def test_lines_fit_and_are_safe(label: bytes, width: int, report: str, is_curren
 
 def test_the_head_has_as_many_lines_with_figures_as_without() -> None:
     for figures in (None, TreeFigures(REPORT)):
-        assert len(namespace_lines(NODES[0], Totals(complete=True, figures=figures), 60)) == 6
+        assert len(namespace_lines(NODES[0], TreeTotals(complete=True, figures=figures), 60)) == 6
 
 
 def test_without_an_analysis_it_says_how_to_get_one() -> None:
@@ -91,7 +91,7 @@ def test_without_an_analysis_it_says_how_to_get_one() -> None:
 def test_what_was_not_seen_yet_is_not_denied(complete: bool, mark: str) -> None:
     node = STORE.root.child(b"shop:")
     inside = finish(count_children(node, STORE.separators))
-    text = said(inside_lines(node, inside, Totals(complete=complete), 80))
+    text = said(inside_lines(node, inside, TreeTotals(complete=complete), 80))
     assert inside is not None
     assert not inside.keys
     assert f" {mark}{inside.namespaces} namespaces and {mark}0 keys directly below" in text
@@ -129,7 +129,7 @@ def test_what_changed_since_is_said(more: bytes) -> None:
 
 
 def test_part_of_the_names_does_not_ask_for_an_analysis() -> None:
-    totals = replace(Totals(complete=True), is_part=True)
+    totals = replace(TreeTotals(complete=True), is_part=True)
     assert "press a" not in said(inside_lines(NODES[0], None, totals, 80))
 
 
@@ -193,13 +193,13 @@ def test_children_of_a_namespace_that_is_being_divided_are_not_called_totals() -
     assert known_count(user, complete=True) == Known(40_000, Mark.EXACT)
 
 
-def item(user: BrowseUser) -> Item:
+def item(user: BrowseUser) -> RowItem:
     found = user.screen.detail_pane.body.item
     assert found is not None
     return found
 
 
-async def go_to_row(user: BrowseUser, kind: ItemKind) -> Item:
+async def go_to_row(user: BrowseUser, kind: ItemKind) -> RowItem:
     """Go into the details, and down to the first row that stands for something of this kind."""
     if not user.has_keyboard(user.screen.detail_pane.body):
         await user.press("tab")

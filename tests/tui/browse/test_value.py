@@ -33,12 +33,12 @@ from rtui.server.facts.preview.page import (
 )
 from rtui.tui.browse.detail_fetcher import with_more
 from rtui.tui.browse.preview_lines import position_text
-from rtui.tui.browse.value_view import Item, ItemKind, RowOrder, ValueRow, sorted_rows
+from rtui.tui.browse.value_view import ItemKind, RowItem, RowOrder, ValueRow, sorted_rows
 from rtui.tui.browse.value_writer import (
     LONGEST_LINE_BYTES,
     FileExists,
-    Output,
     SafeLines,
+    ValueOutput,
     pager_command,
     run_pager,
     suggested_name,
@@ -85,7 +85,7 @@ async def opened(user: BrowseUser, key: bytes = HASH) -> None:
     assert user.has_keyboard(user.screen.detail_pane.body)
 
 
-def item_of(user: BrowseUser) -> Item:
+def item_of(user: BrowseUser) -> RowItem:
     item = user.screen.detail_pane.body.item
     assert item is not None
     return item
@@ -435,12 +435,12 @@ async def test_without_a_terminal_to_give_away_the_pager_says_so() -> None:
         assert any("can't be given" in notice.message for notice in user.pilot.app._notifications)
 
 
-def output(*pieces: bytes | Unknown) -> Output:
+def output(*pieces: bytes | Unknown) -> ValueOutput:
     async def each() -> AsyncIterator[bytes | Unknown]:
         for piece in pieces:
             yield piece
 
-    return Output(SafeText("it"), ".bin", each)
+    return ValueOutput(SafeText("it"), ".bin", each)
 
 
 async def test_what_ends_early_is_written_as_far_as_it_went_and_says_why(tmp_path: Path) -> None:
@@ -554,6 +554,6 @@ def test_what_is_found_later_is_added_with_the_columns_of_both() -> None:
 
 
 def test_a_row_is_what_its_columns_say() -> None:
-    item = Item(ItemKind.ELEMENT, b"v", FIELDS, (b"f", b"v"))
+    item = RowItem(ItemKind.ELEMENT, b"v", FIELDS, (b"f", b"v"))
     assert item.name == b"f"
     assert item.cell(Meaning.SCORE) is None

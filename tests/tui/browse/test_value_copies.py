@@ -21,7 +21,7 @@ from rtui.analysis.facts import Unknown
 from rtui.server.wire.target import Target
 from rtui.tui.browse.shown_value import ShownValue
 from rtui.tui.browse.value_copies import bytes_copy, copied_text, value_copies
-from rtui.tui.browse.value_view import Item, ItemKind
+from rtui.tui.browse.value_view import ItemKind, RowItem
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.clipboard import Copy
 from tests.server.targets import target_of
@@ -84,13 +84,13 @@ def _parts(value: object) -> list[object]:
     return [*below, *(part for one in below for part in _parts(one))]
 
 
-def rows(visitor: Visitor) -> list[Item | None]:
+def rows(visitor: Visitor) -> list[RowItem | None]:
     """Some of the rows that stand for something: the first, the last, and a few between."""
     items = [row.item for row in visitor.pane.body.rows if row.item is not None]
     return [*items[:4], *items[4 :: max(1, len(items) // 5)], *items[-1:], None]
 
 
-def copies_of(visitor: Visitor, item: Item | None, server: Server) -> list[Copy]:
+def copies_of(visitor: Visitor, item: RowItem | None, server: Server) -> list[Copy]:
     """What is offered of a row; what would be read first is read at once."""
 
     def read(make: Callable[[bytes], bytes | Unknown]) -> bytes:

@@ -25,14 +25,14 @@ from rtui.analysis.report.tables.keys import expiry, no_ttl
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Row, Table, Unit
 from rtui.analysis.report.tables.totals import namespaces
 from rtui.keyspace.slices import finish
-from rtui.tui.analyse.panel import Charts, Panel
+from rtui.tui.analyse.panel import AnalysePanel, Charts
 from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.kit.styled_text import line_width
 from rtui.tui.kit.table_rows import (
     MARGIN,
     MEASURED_ROWS,
     MIN_NAME_CELLS,
-    Order,
+    ColumnOrder,
     TableRows,
     TableState,
     header_line,
@@ -130,7 +130,7 @@ def test_lines_have_the_same_width_in_every_row_and_are_harmless(
     rows = TableRows(table, TableState(sort))
     wants = [max(map(len, texts)) for texts in zip(*map(rows.texts, range(len(rows))), strict=True)]
     layout = layout_table(table, width, sort, wants)
-    header = header_line(table, layout, Order(sort) if sort else None)
+    header = header_line(table, layout, ColumnOrder(sort) if sort else None)
     if width >= MIN_NAME_CELLS + 2 * MARGIN:
         assert line_width(header) <= width
     for line in range(len(rows)):
@@ -295,7 +295,7 @@ SMALL = few(REPORT)
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.id)
-def test_a_chart_that_is_kept_is_the_one_that_would_be_drawn(panel: Panel[Any]) -> None:
+def test_a_chart_that_is_kept_is_the_one_that_would_be_drawn(panel: AnalysePanel[Any]) -> None:
     report, charts, space = made_report(), Charts(), Size(120, 30)
     for wanted in panel.tables(report, panel.initial):
         for subject in (None, *wanted.make().subjects):
