@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import tempfile
-import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from redis.cluster import ClusterNode, RedisCluster
 
 from rtui.keyspace.slots import SLOTS, key_slot
 from tests.certificates import Certificates, certificates
-from tests.servers import _RUNNING, START_ATTEMPTS, START_TIMEOUT_S, Binary, Server, ServerDiedError, free_port, stop
+from tests.servers import _RUNNING, START_ATTEMPTS, Binary, Server, ServerDiedError, free_port, stop, wait_until
 
 SERVES_WITHIN_S = 5.0
 """Nodes know again so soon that all are there."""
@@ -25,11 +26,11 @@ NODE_TIMEOUT_MS = 1_000
 """After so long without an answer the others take a node for failed."""
 
 
-def _written(owner: redis.Redis, keys: Iterable[bytes]) -> bool:
-    """Write string keys; return whether the cluster took them all."""
+def _written(owner: redis.Redis, slots: Iterable[Sequence[bytes]]) -> bool:
+    """Write keys and values, by slot; return whether the cluster took them all."""
     pipeline = owner.pipeline(transaction=False)
-    for key in keys:
-        pipeline.set(key, b"x")
+    for pairs in slots:
+        pipeline.execute_command("MSET", *pairs)
     try:
         pipeline.execute()
     except redis.exceptions.ClusterDownError:
@@ -118,27 +119,25 @@ class TestCluster:
 
     def serves(self) -> bool:
         """Whether all slots are served, in a while: on a busy machine each node may take another one for failed."""
-        infos = [one.admin.cluster("INFO") for one in self.primaries]
-        until = time.monotonic() + SERVES_WITHIN_S
-        while {str(info["cluster_state"]) for info in infos} != {"ok"}:
-            if time.monotonic() > until or any(info["cluster_slots_assigned"] != str(SLOTS) for info in infos):
-                return False
-            time.sleep(0.01)
-            infos = [one.admin.cluster("INFO") for one in self.primaries]
-        return True
+        primaries = self.primaries
+        if any(one.admin.cluster("INFO")["cluster_slots_assigned"] != str(SLOTS) for one in primaries):
+            return False
+        with contextlib.suppress(ServerDiedError):
+            wait_until(lambda: all(map(_serves, primaries)), str, SERVES_WITHIN_S)
+            return True
+        return False
 
     def fill(self, keys: Iterable[bytes]) -> None:
         """Write string keys, each to the primary of its slot."""
-        owners: dict[int, redis.Redis] = {}
+        by_slot: defaultdict[int, list[bytes]] = defaultdict(list)
+        for key in keys:
+            by_slot[key_slot(key)] += key, b"x"
         for member in self.members:
             if member.slots is not None:
-                owners |= dict.fromkeys(range(member.slots[0], member.slots[1] + 1), member.server.admin)
-        by_owner: dict[int, list[bytes]] = {}
-        for key in keys:
-            by_owner.setdefault(id(owners[key_slot(key)]), []).append(key)
-        for owner in {id(one): one for one in owners.values()}.values():
-            while not _written(owner, by_owner.get(id(owner), ())):
-                assert self.serves()
+                first, last = member.slots
+                pairs = [some for slot, some in by_slot.items() if first <= slot <= last]
+                while not _written(member.server.admin, pairs):
+                    assert self.serves()
 
     def move_slots(self, slots: Sequence[int], source: Server, target: Server, *, batch: int = 100) -> None:
         """Move slots key by key, as redis-cli does; so many keys at a time, all slots in the same state."""
@@ -185,20 +184,19 @@ def set_slots(server: Server, slots: Iterable[int], state: str, *node_id: str) -
     pipeline.execute()
 
 
+def _serves(server: Server) -> bool:
+    """Whether all slots are served, as a node sees it."""
+    return bool(server.admin.cluster("INFO")["cluster_state"] == "ok")
+
+
 def wait_ok(server: Server) -> None:
     """Wait until a node says that its cluster is whole, and is in sync if it is a replica."""
-    until = time.monotonic() + START_TIMEOUT_S
-    while not _is_ok(server.admin):
-        if time.monotonic() > until:
-            raise ServerDiedError(f"the cluster does not come up\n{server.log()}")
-        time.sleep(0.02)
 
+    def is_ok() -> bool:
+        replication = server.admin.info("replication") if _serves(server) else {"role": ""}
+        return bool(replication["role"] == "master" or replication.get("master_link_status") == "up")
 
-def _is_ok(admin: redis.Redis) -> bool:
-    if admin.cluster("INFO")["cluster_state"] != "ok":
-        return False
-    replication = admin.info("replication")
-    return bool(replication["role"] != "slave" or replication["master_link_status"] == "up")
+    wait_until(is_ok, lambda: f"the cluster does not come up\n{server.log()}")
 
 
 def start_cluster(

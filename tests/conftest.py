@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes more than half a second of processor time; left out by --fast")
     config.addinivalue_line(
-        "markers", "sampled(*names): without --thorough takes every third value of these parameters"
+        "markers", "sampled(*names, one_in=3): without --thorough takes one value of these parameters in so many"
     )
     if config.getoption("--fast"):
         settings.load_profile("fast")
@@ -118,17 +118,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect what `--fast` leaves out, and without `--thorough` most versions, seeds and sizes.
 
     A test of every version then runs on the oldest and on the newest of both servers, one test in three also on one of
-    those between, a test that is marked as sampled takes one value in three, and a slow test with at least three about
-    half of them. Which ones differs from test to test and from value to value of the other parameters, and stays the
-    same from run to run. A test that is asked for by its whole name runs, and so does every picture that is to be taken
-    again.
+    those between, and one of a cluster on one version; a test that is marked as sampled takes one value in three, or as
+    its mark says, and a slow test with at least three about half of them. Which ones differs from test to test and from
+    value to value of the other parameters, and stays the same from run to run. A test that is asked for by its whole
+    name runs, and so does every picture that is to be taken again.
     """
     if config.getoption("--thorough") or any("[" in argument for argument in config.args):
         return
     sampled = set(items) if config.getoption("--snapshot-update") else _sampled(items)
     if config.getoption("--fast"):
         newest: dict[str, int] = {}
-        for item in items:
+        for item in sampled:
             test = _test_of(item)
             newest[test] = max(newest.get(test, -1), _version_of(item))
         kept = [item for item in items if item in sampled and _is_fast(item, newest[_test_of(item)])]
@@ -158,21 +158,23 @@ def _left_out(item: pytest.Item) -> frozenset[str]:
 
 
 def _sampled(items: list[pytest.Item]) -> set[pytest.Item]:
-    """What the marker `sampled` leaves: every third of the values it is about, beginning with another one each time."""
+    """What the marker `sampled` leaves: one value in three, or in `one_in`, and another one each time."""
     kept: set[pytest.Item] = set()
+    steps: dict[str, int] = {}
     groups: defaultdict[str, defaultdict[tuple[int, ...], list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
-        marker = item.get_closest_marker("sampled")
-        if marker is None:
+        values = _fixtures_of(item)
+        mark = item.get_closest_marker("sampled") or (ONE_CLUSTER if "cluster" in values else None)
+        if mark is None:
             kept.add(item)
         else:
-            values = _fixtures_of(item)
-            assert values.keys() >= set(marker.args), f"{item.nodeid} has no {' or '.join(marker.args)}"
-            others = tuple(id(value) for name, value in values.items() if name not in marker.args)
+            assert values.keys() >= set(mark.args), f"{item.nodeid} has no {' or '.join(mark.args)}"
+            others = tuple(id(value) for name, value in values.items() if name not in mark.args)
             groups[_test_of(item)][others].append(item)
+            steps[_test_of(item)] = mark.kwargs.get("one_in", ONE_IN)
     for test, some in groups.items():
         for first, group in enumerate(some.values(), zlib.crc32(test.encode())):
-            kept.update(group[first % min(ONE_IN, len(group)) :: ONE_IN])
+            kept.update(group[first % min(steps[test], len(group)) :: steps[test]])
     return kept
 
 
@@ -202,7 +204,10 @@ def _version_of(item: pytest.Item) -> int:
 
 
 ONE_IN = 3
-"""So many values a test marked as sampled has for each that it runs with."""
+"""So many values a test marked as sampled has for each that it runs with, unless its mark says another number."""
+
+ONE_CLUSTER = pytest.mark.sampled("cluster").mark
+"""The mark of each test on a cluster that has none: it runs on one version."""
 
 MANY = 3
 """A slow test with so many values or more runs with half of them, or one more."""
@@ -243,7 +248,6 @@ class Pool:
 
     def __init__(self) -> None:
         self._servers: dict[tuple[object, ...], Server] = {}
-        self._clusters: dict[str, TestCluster] = {}
 
     def take(
         self,
@@ -265,20 +269,8 @@ class Pool:
             server.reset()
         return server
 
-    def take_cluster(self, name: str) -> TestCluster:
-        """A cluster of three primaries and three replicas of a version, whole and empty."""
-        cluster = self._clusters.get(name)
-        if cluster is not None and not cluster.reset():
-            stop_cluster(cluster)
-            cluster = None
-        if cluster is None:
-            cluster = self._clusters[name] = start_cluster(require(name), replicas=1)
-        return cluster
-
     def close(self) -> None:
         """Stop them all."""
-        for cluster in self._clusters.values():
-            stop_cluster(cluster)
         for server in self._servers.values():
             stop(server)
 
@@ -375,7 +367,21 @@ def cluster_node(pool: Pool) -> Server:
     return pool.take("cluster", NEWEST, cluster=True)
 
 
+@pytest.fixture(scope="module")
+def clusters() -> Iterator[dict[str, TestCluster]]:
+    """The clusters of a module by version, stopped with it: their nodes have work to do also while nobody asks them."""
+    started: dict[str, TestCluster] = {}
+    yield started
+    for cluster in started.values():
+        stop_cluster(cluster)
+
+
 @pytest.fixture
-def cluster(request: pytest.FixtureRequest, pool: Pool) -> TestCluster:
-    """A cluster of three primaries and a replica of each, empty; the parameter is its version."""
-    return pool.take_cluster(request.param)
+def cluster(request: pytest.FixtureRequest, clusters: dict[str, TestCluster]) -> TestCluster:
+    """A cluster of three primaries and a replica of each, whole and empty; the parameter is its version."""
+    name = request.param
+    if name in clusters and not clusters[name].reset():
+        stop_cluster(clusters.pop(name))
+    if name not in clusters:
+        clusters[name] = start_cluster(require(name), replicas=1)
+    return clusters[name]

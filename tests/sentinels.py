@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import secrets
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import redis
 
 from tests.certificates import Certificates
-from tests.servers import START_TIMEOUT_S, Binary, Server, ServerDiedError, _die_with_parent, free_port, running
+from tests.servers import Binary, Server, answers, ending_with_parent, free_port, running, wait_until
 
 SERVICE = "mymaster"
 
@@ -36,18 +37,15 @@ class Watched:
         return f"sentinel://{hosts}/{SERVICE}"
 
     def wait_seen(self) -> None:
-        """Wait until each Sentinel knows the replica and the other Sentinels."""
-        until = time.monotonic() + START_TIMEOUT_S
-        others = len(self.sentinels) - 1
-        while not all(_sees(one, others) for one in self.sentinels):
-            if time.monotonic() > until:
-                raise ServerDiedError("the Sentinels do not find each other")
-            time.sleep(0.05)
+        """Wait until each Sentinel is connected to the replica, which is in sync, and to the other Sentinels."""
+        wait_until(lambda: all(map(_sees, self.sentinels)), lambda: "the Sentinels do not find each other")
 
 
-def _sees(sentinel: redis.Redis, others: int) -> bool:
-    state: dict[str, int] = sentinel.sentinel_master(SERVICE)  # type: ignore[assignment]
-    return state["num-slaves"] == 1 and state["num-other-sentinels"] == others
+def _sees(sentinel: redis.Redis) -> bool:
+    replicas: Any = sentinel.sentinel_slaves(SERVICE)
+    others: Any = sentinel.sentinel_sentinels(SERVICE)
+    flags = [one["flags"] for one in (*replicas, *others)]  # such as `slave`, or `slave,disconnected`
+    return flags == ["slave", "sentinel", "sentinel"] and replicas[0]["master-link-status"] == "ok"
 
 
 @contextmanager
@@ -56,17 +54,19 @@ def watched(binary: Binary, *, lines: Sequence[str] = ()) -> Iterator[Watched]:
     with ExitStack() as stack:
         primary = stack.enter_context(running(binary, "--repl-diskless-sync-delay", "0"))
         replica = stack.enter_context(running(binary, "--replicaof", f"127.0.0.1 {primary.port}"))
-        clients, ports = [], []
-        for _ in range(3):
+        clients, ids = [], {free_port(): secrets.token_hex(20) for _ in range(3)}
+        ports = [*ids]
+        for port, own in ids.items():
             settings = [
+                f"sentinel myid {own}",
                 f"sentinel monitor {SERVICE} 127.0.0.1 {primary.port} 2",
                 f"sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER_MS}",
                 f"sentinel failover-timeout {SERVICE} 3000",
+                f"sentinel known-replica {SERVICE} 127.0.0.1 {replica.port}",
+                *(f"sentinel known-sentinel {SERVICE} 127.0.0.1 {at} {one}" for at, one in ids.items() if at != port),
                 *lines,
             ]
-            port, _, client = stack.enter_context(_sentinel(binary, settings))
-            clients.append(client)
-            ports.append(port)
+            clients.append(stack.enter_context(_sentinel(binary, port, settings))[1])
         service = Watched([primary, replica], clients, ports)
         service.wait_seen()
         yield service
@@ -81,44 +81,28 @@ def sentinel_of(
     With `tls` it talks TLS only, to the primary as well.
     """
     settings = [f"sentinel monitor {service} 127.0.0.1 {primary_port} 1"]
-    with _sentinel(binary, settings, tls) as (port, pid, _):
+    port = free_port()
+    with _sentinel(binary, port, settings, tls) as (pid, _):
         yield port, pid
 
 
 @contextmanager
 def _sentinel(
-    binary: Binary, settings: Sequence[str], tls: Certificates | None = None
-) -> Iterator[tuple[int, int, redis.Redis]]:
-    """One Sentinel that answers: its port, its process id and a client."""
+    binary: Binary, port: int, settings: Sequence[str], tls: Certificates | None = None
+) -> Iterator[tuple[int, redis.Redis]]:
+    """One Sentinel that answers: its process id and a client."""
     with tempfile.TemporaryDirectory(prefix="rtui-sentinel-") as folder:
-        file, port = Path(folder, "sentinel.conf"), free_port()
+        file = Path(folder, "sentinel.conf")
         lines = [f"port {0 if tls else port}", "bind 127.0.0.1", f"dir {folder}", *settings]
         if tls:
             lines += [f"tls-port {port}", f"tls-cert-file {tls.cert}", f"tls-key-file {tls.key}"]
             lines += [f"tls-ca-cert-file {tls.ca}", "tls-auth-clients no", "tls-replication yes"]
         file.write_text("\n".join(lines) + "\n")
-        process = subprocess.Popen(
-            [binary.path, file, "--sentinel"],
-            stdout=subprocess.DEVNULL,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 -- one system call, no lock
-        )
+        process = subprocess.Popen([*ending_with_parent(), binary.path, file, "--sentinel"], stdout=subprocess.DEVNULL)
         try:
             with redis.Redis(port=port, ssl=tls is not None, ssl_ca_certs=str(tls.ca) if tls else None) as client:
-                _wait_answers(client)
-                yield port, process.pid, client
+                wait_until(lambda: answers(client), lambda: "the Sentinel does not answer")
+                yield process.pid, client
         finally:
             process.kill()
             process.wait()
-
-
-def _wait_answers(client: redis.Redis) -> None:
-    """Wait until a Sentinel answers."""
-    until = time.monotonic() + START_TIMEOUT_S
-    while True:
-        try:
-            client.ping()
-            return
-        except redis.ConnectionError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.01)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.servers import START_TIMEOUT_S, ServerDiedError, _die_with_parent, free_port
+from tests.servers import START_TIMEOUT_S, ServerDiedError, ending_with_parent, free_port
 
 SSHD = Path("/usr/sbin/sshd")
 
@@ -103,11 +103,7 @@ def ssh_host() -> Iterator[SshHost]:
     if getpass.getuser() == "root":
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [SSHD, "-D", "-e", "-f", folder / "sshd.conf"],
-            stderr=log,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 -- one system call, no lock
-        )
+        process = subprocess.Popen([*ending_with_parent(), SSHD, "-D", "-e", "-f", folder / "sshd.conf"], stderr=log)
     try:
         _wait_listens(port, process, folder / "log")
         yield SshHost(folder, port)

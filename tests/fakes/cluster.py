@@ -25,7 +25,7 @@ import hiredis
 from rtui.keyspace.slots import SLOTS
 from rtui.server.wire.target import Target
 from tests.fakes.cluster_node import Keyspace, Node
-from tests.servers import CHECKOUT, _die_with_parent
+from tests.servers import CHECKOUT
 from tests.wire import bulk
 
 LOOPBACK: Final = "127.0.0.1"
@@ -353,7 +353,6 @@ def simulated(shape: Shape) -> Iterator[SimulatedCluster]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=_die_with_parent,  # noqa: PLW1509 - it only asks for a signal
     ) as process:
         try:
             yield SimulatedCluster(process, shape)

@@ -134,6 +134,7 @@ async def test_a_sample_of_all_that_is_asked_for_is_exact(valkey: Server) -> Non
 HEAVY_KEYS, HEAVY_SAMPLE, HEAVY_RUNS = 8_000, 1_500, 12
 
 
+@pytest.mark.sampled("number")
 @pytest.mark.parametrize("number", range(3))
 async def test_intervals_hold_the_truth_of_keyspaces_with_heavy_tails(valkey: Server, number: int) -> None:
     """Keyspaces never seen before, whose figures hang together: a sort of them may be held a bit less often."""

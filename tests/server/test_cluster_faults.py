@@ -112,7 +112,7 @@ async def read_report(faulty: FaultyCluster, _: Path, pace: Pace) -> Read:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled("seed")
+@pytest.mark.sampled("version", "seed", one_in=5)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("version", ["redis-7.0", "redis-8.10", "valkey-9.1"])
 async def test_no_key_is_missing_or_counted_twice_or_its_slot_is_named(version: str, seed: int, tmp_path: Path) -> None:

@@ -109,6 +109,7 @@ def test_parts_wait_for_a_summary_that_is_being_made() -> None:
     assert finish(joined.summary()).root.stats.keys == 900
 
 
+@pytest.mark.sampled("seed")
 @pytest.mark.parametrize("seed", [4, 9])
 def test_parts_add_up_by_a_registry(seed: int) -> None:
     random = Random(seed)
@@ -118,7 +119,7 @@ def test_parts_add_up_by_a_registry(seed: int) -> None:
 
 @pytest.mark.slow
 def test_parts_of_a_keyspace_add_up() -> None:
-    batches, random = drawn(5, 15_000), Random(5)
+    batches, random = drawn(5, 6_000), Random(5)
     assert_parts_add_up(batches, random.choices((0, 1, 2), k=len(batches)))
 
 

@@ -108,7 +108,7 @@ def registry_of(found: Sequence[Pattern], config: NamingConfig) -> Registry:
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(2_000))
+@settings(max_examples=examples(1_000))
 @given(registries(), st.data())
 def test_names_of_one_shape_are_judged_alike(registry: Registry, data: st.DataObject) -> None:
     shapes = shapes_of(registry)
@@ -231,7 +231,7 @@ def test_rows_are_counted_as_names_that_have_no_shape_are(
     rng = grammar.rng
     found = [read_pattern(text, {}, (b":",)) for text in ("{a}:{b}", "{a}:{int}", "{a}:{b}:{c}", "{word}-{int}")]
     registry = registry_of(found, NamingConfig(separators=(b":",), styles=Style.CAMEL))
-    names = [rng.choice(grammar.patterns).name(rng) for _ in range(60)]
+    names = [rng.choice(grammar.patterns).name(rng) for _ in range(30)]
     keys = [*dict.fromkeys([*names, b"\xff:7", "é:7".encode(), b"x" * 300 + b":1", b""])]
     rows = [{"key": key, **facts[at % len(facts)]} for at, key in enumerate(keys)]
     by_shape, one_by_one = (RegistryCounts(registry, is_sample=is_sample) for _ in range(2))

@@ -203,6 +203,7 @@ async def test_every_key_counts_once_though_slots_move_and_a_primary_dies(cluste
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("cluster", "replicas", one_in=4)
 @pytest.mark.parametrize("replicas", ["prefer", "never"])
 @pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10"], indirect=True)
 async def test_marks_of_moves_that_were_given_up_cost_no_slot(
@@ -220,7 +221,7 @@ async def test_marks_of_moves_that_were_given_up_cost_no_slot(
 async def test_slots_that_lose_their_node_in_the_middle_are_named(
     cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(SETTLE, 2.0)
+    monkeypatch.setattr(SETTLE, 1.0)
     names = fill(cluster)
     lost = cluster.members[0]
     async with analysing(target_of(cluster.members[1].server), pace=Pace.GENTLE) as analysis:
@@ -247,7 +248,7 @@ async def test_slots_that_lose_their_node_in_the_middle_are_named(
 @pytest.mark.parametrize("cluster", ["redis-7.0", "valkey-9.1"], indirect=True)
 async def test_a_cluster_that_is_down_is_said_to_be(cluster: TestCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody takes over from a node, the others answer no more questions about keys by default."""
-    monkeypatch.setattr(SETTLE, 3.0)
+    monkeypatch.setattr(SETTLE, 1.0)
     cluster.fill(b"key:%d" % number for number in range(600))
     for member in cluster.members[3:]:
         member.server.admin.config_set("cluster-replica-no-failover", "yes")
@@ -298,7 +299,7 @@ async def test_a_part_of_the_keys_says_which_slots_are_listed(
 async def test_a_node_that_is_gone_is_named_with_its_slots_and_the_report_is_not_exact(
     cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(SETTLE, 2.0)
+    monkeypatch.setattr(SETTLE, 1.0)
     lost, *_ = cluster.members
     cluster.fill(b"key:%d" % number for number in range(600))
     held = lost.server.admin.dbsize()
@@ -320,7 +321,7 @@ async def test_a_node_that_is_gone_is_named_with_its_slots_and_the_report_is_not
 async def test_nodes_whose_names_have_no_address_are_no_part_of_what_was_covered(
     cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(SETTLE, 2.0)
+    monkeypatch.setattr(SETTLE, 1.0)
     cluster.fill([b"key:%d" % number for number in range(600)])
     seed, *_ = cluster.primaries
     for at, member in enumerate(cluster.members):

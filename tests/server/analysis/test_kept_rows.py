@@ -112,7 +112,7 @@ async def test_a_sample_keeps_no_rows(valkey: Server, tmp_path: Path, monkeypatc
 
 
 async def test_rows_of_an_analysis_that_begins_again_are_those_of_the_new_run(valkey: Server, tmp_path: Path) -> None:
-    valkey.admin.mset({f"user:{number}": "x" for number in range(20 * KEYS)})
+    valkey.admin.mset({f"user:{number}": "x" for number in range(10 * KEYS)})
     async with analysed(valkey, tmp_path) as session:
         analysis = session.analysis
         analysis.control.pace = Pace.GENTLE

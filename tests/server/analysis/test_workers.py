@@ -11,8 +11,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -30,6 +30,7 @@ from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.load import read_registry
 from rtui.server.analysis.key_pass import Part
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.analysis.workers import PROGRAM, ServerTurns, Work, Worker, divided, packed
 from rtui.server.guard.command import Secret
 from rtui.server.options import AnalysisOptions
@@ -46,12 +47,15 @@ from tests.grammar import Grammar
 from tests.server.analysis.test_cluster_analysis import analysing, report_of
 from tests.server.scan.test_cluster_scan import disturb, fill
 from tests.server.targets import eventually, impatient, target_of
-from tests.servers import CHECKOUT, Server, free_port
+from tests.servers import CHECKOUT, Server, free_port, wait_until
 
 WORKERS = 3
 
 MANY = 200_000
-"""Keys that a gentle pass takes seconds for."""
+"""Keys that a gentle pass takes seconds for, also while this process waits for a processor."""
+
+HALF = MANY // 2
+"""As many as are enough where what disturbs the pass begins with its first key."""
 
 PASSING = frozenset(
     {
@@ -162,6 +166,7 @@ longest = 20
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("version")
 @pytest.mark.parametrize("version", ["redis-7.0", "valkey-9.1"])
 async def test_the_report_is_that_of_one_process(version: str) -> None:
     with of_equal_use(version) as cluster:
@@ -192,6 +197,17 @@ def test_nodes_are_divided_evenly(sizes: dict[str, int | None], most: int) -> No
         assert max(known) - min(known) <= max(size or 0 for size in sizes.values())
 
 
+@asynccontextmanager
+async def under_way(server: Server, lost_s: float = 80.0) -> AsyncIterator[AnalysisRun]:
+    """A gentle analysis in several processes, which has found keys before the block and ends after it."""
+    target = impatient(target_of(server), lost_s=lost_s)
+    async with analysing(target, pace=Pace.GENTLE, workers=WORKERS) as analysis:
+        running = asyncio.create_task(analysis.run(reports_meanwhile=False))
+        await eventually(lambda: analysis.progress.keys)
+        yield analysis
+        await running
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
 async def test_two_processes_for_three_nodes(cluster: TestCluster) -> None:
@@ -218,11 +234,8 @@ async def test_every_key_counts_once_though_slots_move_between_processes_and_a_p
 ) -> None:
     names = {b"key:%d" % number for number in range(MANY)}
     cluster.fill(names)
-    async with analysing(target_of(cluster.members[1].server), pace=Pace.GENTLE, workers=WORKERS) as analysis:
-        running = asyncio.create_task(analysis.run(reports_meanwhile=False))
-        await eventually(lambda: analysis.progress.keys)
+    async with under_way(cluster.members[1].server) as analysis:
         await asyncio.to_thread(disturb, cluster, names)
-        await running
     assert analysis.report is not None
     coverage, found = analysis.report.head.coverage, analysis.report.cluster
     assert (coverage.kind, coverage.reason) == (CoverageKind.EXACT, "")
@@ -243,36 +256,24 @@ def uncovered(report: Report) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cluster", ["redis-7.0"], indirect=True)
-async def test_a_process_that_is_killed_loses_its_node_and_the_report_names_it(cluster: TestCluster) -> None:
-    cluster.fill(b"key:%d" % number for number in range(MANY))
-    async with analysing(target_of(cluster.members[0].server), pace=Pace.GENTLE, workers=WORKERS) as analysis:
-        running = asyncio.create_task(analysis.run(reports_meanwhile=False))
-        await eventually(lambda: analysis.progress.keys)
+async def test_processes_that_are_killed_lose_their_nodes_and_the_report_names_them(cluster: TestCluster) -> None:
+    cluster.fill(b"key:%d" % number for number in range(HALF))
+    async with under_way(cluster.members[0].server) as analysis:
         os.kill(children(os.getpid())[0], signal.SIGKILL)
-        await running
     report = analysis.report
     assert report is not None
     assert report.head.coverage.kind is CoverageKind.PARTIAL
     ((label, why),) = uncovered(report).items()
     assert why == "Its worker process was killed by SIGKILL"
     lost = next(one.server for one in cluster.members if label == f"{one.server.host}:{one.server.port}")
-    assert report.head.coverage.keys == MANY - lost.admin.dbsize()
+    assert report.head.coverage.keys == HALF - lost.admin.dbsize()
     assert report.cluster is not None
     assert [node.keys is None for node in report.cluster.nodes] == [
         node.label == label for node in report.cluster.nodes
     ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cluster", ["redis-7.0"], indirect=True)
-async def test_all_processes_are_killed(cluster: TestCluster) -> None:
-    cluster.fill(b"key:%d" % number for number in range(MANY))
-    async with analysing(target_of(cluster.members[0].server), pace=Pace.GENTLE, workers=WORKERS) as analysis:
-        running = asyncio.create_task(analysis.run(reports_meanwhile=False))
-        await eventually(lambda: analysis.progress.keys)
+    async with under_way(cluster.members[0].server) as analysis:
         for process in children(os.getpid()):
             os.kill(process, signal.SIGKILL)
-        await running
     assert analysis.progress.state is ScanState.FAILED
     assert "killed by SIGKILL" in (analysis.progress.reason or "")
     assert analysis.report is not None
@@ -280,36 +281,30 @@ async def test_all_processes_are_killed(cluster: TestCluster) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("version")
 @pytest.mark.parametrize("version", ["redis-7.0", "valkey-9.1"])
 async def test_a_node_that_is_lost_in_the_middle_is_named(version: str) -> None:
     with cluster_of(require(version)) as cluster:
         for member in cluster.members:
             member.server.admin.config_set("cluster-require-full-coverage", "no")
-        cluster.fill(b"key:%d" % number for number in range(MANY))
+        cluster.fill(b"key:%d" % number for number in range(HALF))
         lost = cluster.members[2].server
         held = lost.admin.dbsize()
-        target = impatient(target_of(cluster.members[0].server), lost_s=3.0)
-        async with analysing(target, pace=Pace.GENTLE, workers=WORKERS) as analysis:
-            running = asyncio.create_task(analysis.run(reports_meanwhile=False))
-            await eventually(lambda: analysis.progress.keys)
+        async with under_way(cluster.members[0].server, lost_s=3.0) as analysis:
             lost.stop()
-            await running
     report = analysis.report
     assert report is not None
     assert report.head.coverage.kind is CoverageKind.PARTIAL
     assert {*uncovered(report)} == {f"{lost.host}:{lost.port}"}
-    assert MANY - held <= report.head.coverage.keys < MANY
+    assert HALF - held <= report.head.coverage.keys < HALF
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
 async def test_what_a_stop_leaves_is_partial(cluster: TestCluster) -> None:
     cluster.fill(b"key:%d" % number for number in range(MANY))
-    async with analysing(target_of(cluster.members[0].server), pace=Pace.GENTLE, workers=WORKERS) as analysis:
-        running = asyncio.create_task(analysis.run(reports_meanwhile=False))
-        await eventually(lambda: analysis.progress.keys)
+    async with under_way(cluster.members[0].server) as analysis:
         analysis.control.stop(SafeText("the 2 s that it was given were over"))
-        await running
     assert analysis.report is not None
     coverage = analysis.report.head.coverage
     assert coverage.kind is CoverageKind.PARTIAL
@@ -321,11 +316,14 @@ async def test_what_a_stop_leaves_is_partial(cluster: TestCluster) -> None:
 
 
 @contextmanager
-def started(server: Server, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+def started(cluster: TestCluster, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
     """A report on the command line by several processes, in a group of its own, that lists keys by now."""
+    primaries = [one.server for one in cluster.members if one.slots]
+    server = primaries[0]
     words = ["report", f"{server.host}:{server.port}", "--workers", str(WORKERS), "--no-keep", "--format", "json"]
     words += ["--replicas", "never"]
-    server.admin.config_resetstat()
+    for one in primaries:
+        one.admin.config_resetstat()
     with subprocess.Popen(
         [sys.executable, "-m", "rtui", *words, *arguments],
         cwd=CHECKOUT,
@@ -334,30 +332,24 @@ def started(server: Server, *arguments: str, **environment: str) -> Iterator[sub
         env={**os.environ, **environment},
         start_new_session=True,
     ) as process:
-        until = time.monotonic() + MINUTE_S
-        while scans(server) < LISTING and process.poll() is None:
-            assert time.monotonic() < until
-            time.sleep(0.02)
+        wait_until(lambda: max(map(scans, primaries)) >= LISTING or process.poll() is not None, str, MINUTE_S)
         yield process
 
 
 def scans(server: Server) -> int:
-    """How many SCANs it was sent since its statistics began."""
+    """How many SCANs a server was sent since its statistics began."""
     return int(server.admin.info("commandstats").get("cmdstat_scan", {"calls": 0})["calls"])
 
 
 def wait_until_none_is_running(processes: list[int]) -> None:
-    until = time.monotonic() + MINUTE_S
-    while any(map(is_running, processes)):
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    wait_until(lambda: not any(map(is_running, processes)), lambda: f"{processes} run", MINUTE_S)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cluster", ["redis-7.0"], indirect=True)
 def test_processes_end_with_the_one_that_has_started_them(cluster: TestCluster) -> None:
     cluster.fill(b"key:%d" % number for number in range(MANY))
-    with started(cluster.members[0].server) as process:
+    with started(cluster) as process:
         workers = children(process.pid)
         assert len(workers) == WORKERS
         process.kill()
@@ -366,11 +358,12 @@ def test_processes_end_with_the_one_that_has_started_them(cluster: TestCluster) 
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("sent")
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
 def test_one_signal_to_all_ends_it_in_order(cluster: TestCluster, sent: signal.Signals) -> None:
     cluster.fill(b"key:%d" % number for number in range(MANY))
-    with started(cluster.members[0].server) as process:
+    with started(cluster) as process:
         workers = children(process.pid)
         os.killpg(process.pid, sent)
         out, said = process.communicate(timeout=MINUTE_S)
@@ -386,7 +379,7 @@ def test_one_signal_to_all_ends_it_in_order(cluster: TestCluster, sent: signal.S
 @pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
 def test_a_second_one_ends_it_at_once(cluster: TestCluster) -> None:
     cluster.fill(b"key:%d" % number for number in range(MANY))
-    with started(cluster.members[0].server) as process:
+    with started(cluster) as process:
         first, *others = children(process.pid)
         for worker in others:
             os.kill(worker, signal.SIGSTOP)  # they can't end in order
@@ -404,19 +397,18 @@ PASSWORD = "pa55word-that-nobody-else-has"  # noqa: S105 - of a test
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("version")
 @pytest.mark.parametrize("version", ["redis-7.0", "valkey-9.1"])
 def test_no_password_is_to_be_seen_of_a_process(version: str, tmp_path: Path) -> None:
     with cluster_of(require(version)) as cluster:
-        cluster.fill(b"key:%d" % number for number in range(60_000))
+        cluster.fill(b"key:%d" % number for number in range(HALF))
         for member in cluster.members:
             member.server.admin.acl_setuser(
                 "reader", enabled=True, passwords=[f"+{PASSWORD}"], commands=["+@all"], keys=["*"]
             )
             member.server.admin.acl_setuser("default", enabled=False)
         log = tmp_path / "commands.log"
-        with started(
-            cluster.members[0].server, "--user", "reader", "--log", str(log), REDISCLI_AUTH=PASSWORD
-        ) as process:
+        with started(cluster, "--user", "reader", "--log", str(log), REDISCLI_AUTH=PASSWORD) as process:
             workers = children(process.pid)
             assert len(workers) == WORKERS
             for worker in workers:
@@ -427,7 +419,7 @@ def test_no_password_is_to_be_seen_of_a_process(version: str, tmp_path: Path) ->
                     assert b"REDISCLI_AUTH" not in shown
             out, said = process.communicate(timeout=MINUTE_S)
     assert process.returncode == 0, said
-    assert read_json(out).head.coverage.keys == 60_000
+    assert read_json(out).head.coverage.keys == HALF
     assert PASSWORD not in log.read_text()
     lanes = {json.loads(line)["connection"] for line in log.read_text().splitlines()}
     assert {f"worker {number} bulk 1" for number in (1, 2, 3)} <= lanes

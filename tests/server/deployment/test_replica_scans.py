@@ -28,14 +28,21 @@ from tests.clusters import Member, TestCluster
 from tests.proxy import DelayProxy
 from tests.server.browsing.test_session import browsing, whole
 from tests.server.deployment.test_nodes import deployed
-from tests.server.scan.test_cluster_scan import KEYS, KINDS, Counted, asked_for, busiest, delivered, fill, interrupted
+from tests.server.scan.test_cluster_scan import (
+    KEYS,
+    Counted,
+    asked_for,
+    busiest,
+    delivered,
+    fill,
+    interrupted,
+    of_every_kind,
+)
 from tests.server.scanned import numbered, plant
 from tests.server.targets import asked_by, eventually, target_of
 from tests.servers import Server, binaries, running
 
 VERSIONS = ["redis-7.0", "redis-8.10", "valkey-9.1"]
-ALL_VERSIONS = pytest.mark.parametrize("cluster", VERSIONS, indirect=True)
-ALL_KINDS = pytest.mark.parametrize("kind", KINDS)
 ALONE = KEYS // 2
 """Keys of one primary."""
 
@@ -71,9 +78,7 @@ def finished(scan: Scan, counted: Counted, names: set[bytes]) -> None:
     assert not scan.uncovered
 
 
-@pytest.mark.sampled("kind")
-@ALL_KINDS
-@ALL_VERSIONS
+@of_every_kind(*VERSIONS)
 async def test_every_key_once(cluster: TestCluster, kind: str) -> None:
     names, counted = fill(cluster), Counted(kind)  # what has just been written is there, however late it comes
     async with scan_of_replicas(cluster, counted, Pace.FULL) as scan:
@@ -83,9 +88,7 @@ async def test_every_key_once(cluster: TestCluster, kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled("kind")
-@ALL_KINDS
-@ALL_VERSIONS
+@of_every_kind(*VERSIONS)
 async def test_slots_that_move_while_replicas_are_scanned(cluster: TestCluster, kind: str) -> None:
     names, counted = fill(cluster), Counted(kind)
     first, third = cluster.members[0].server, cluster.members[2].server
@@ -97,9 +100,7 @@ async def test_slots_that_move_while_replicas_are_scanned(cluster: TestCluster, 
 
 
 @pytest.mark.slow
-@pytest.mark.sampled("kind")
-@ALL_KINDS
-@ALL_VERSIONS
+@of_every_kind(*VERSIONS)
 async def test_a_slot_that_is_half_moved(cluster: TestCluster, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its node's replica lists what is left, and does not know of the rest, nor that it is being moved."""
     monkeypatch.setattr("rtui.server.scan.cluster_scan.VIEW_EVERY_S", 0.2)
@@ -123,9 +124,7 @@ async def test_a_slot_that_is_half_moved(cluster: TestCluster, kind: str, monkey
 
 
 @pytest.mark.slow
-@pytest.mark.sampled("kind")
-@ALL_KINDS
-@ALL_VERSIONS
+@of_every_kind(*VERSIONS)
 async def test_a_replica_dies_and_its_primary_is_scanned(cluster: TestCluster, kind: str) -> None:
     names, counted = fill(cluster), Counted(kind)
     dying, primary = replica_of(cluster, cluster.members[1]), cluster.members[1]
@@ -139,9 +138,7 @@ async def test_a_replica_dies_and_its_primary_is_scanned(cluster: TestCluster, k
 
 
 @pytest.mark.slow
-@pytest.mark.sampled("kind")
-@ALL_KINDS
-@ALL_VERSIONS
+@of_every_kind(*VERSIONS)
 async def test_a_replica_is_promoted(cluster: TestCluster, kind: str) -> None:
     names, counted = fill(cluster), Counted(kind)
     promoted = replica_of(cluster, cluster.members[0])
@@ -153,7 +150,7 @@ async def test_a_replica_is_promoted(cluster: TestCluster, kind: str) -> None:
 
 
 @pytest.mark.slow
-@ALL_VERSIONS
+@pytest.mark.parametrize("cluster", VERSIONS, indirect=True)
 async def test_a_primary_dies_whose_replica_is_scanned(cluster: TestCluster) -> None:
     names, counted = fill(cluster), Counted("pure")
     promoted = replica_of(cluster, cluster.members[0])
@@ -186,6 +183,7 @@ def scan_of(node: ServerNode, counted: Counted) -> Scan:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("version")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_one_server_by_a_replica_that_was_behind(version: str, tmp_path: Path) -> None:
     with replicated(version) as (primary, replica):
@@ -225,6 +223,7 @@ async def test_a_replica_that_stays_behind_is_not_asked(tmp_path: Path, monkeypa
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("version")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_replica_that_was_away_does_not_hide_keys(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It comes back before anybody looks, but its primary has sent it all keys anew."""
@@ -281,6 +280,7 @@ async def test_an_analysis_of_a_replica_that_is_promoted_still_says_whose_idle_t
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("version")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_one_server_whose_replica_dies(version: str) -> None:
     with replicated(version) as (primary, replica):

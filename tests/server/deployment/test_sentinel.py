@@ -34,6 +34,7 @@ async def soon(pause_s: float) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("version")
 @pytest.mark.parametrize("version", ["redis-7.0", "valkey-9.1"])
 async def test_a_service_is_reached_and_followed_over_a_failover(version: str) -> None:
     with watched(require(version)) as service:

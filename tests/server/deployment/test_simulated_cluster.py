@@ -121,7 +121,7 @@ async def test_a_stopped_scan_does_not_begin_with_the_nodes_that_wait() -> None:
 
 
 async def test_nodes_that_can_not_be_reached_keep_no_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtui.server.scan.cluster_scan.SETTLE_S", 3.0)
+    monkeypatch.setattr("rtui.server.scan.cluster_scan.SETTLE_S", 1.0)
     found = Counter[bytes]()
     with simulated(MANY) as cluster:
         async with deployed(cluster) as deployment:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -185,9 +185,22 @@ def disturb(cluster: TestCluster, keys: set[bytes]) -> None:
 KINDS = ("pure", "names", "inspected", "inspected in Python")
 
 
-@pytest.mark.sampled("kind")
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
+def of_every_kind(*versions: str) -> Callable[[Any], Any]:
+    """Let a test run on clusters of these versions with each kind of scan; without --thorough with one pair in six."""
+
+    def marked(test: Any) -> Any:
+        for mark in (
+            pytest.mark.parametrize("cluster", versions, indirect=True),
+            pytest.mark.parametrize("kind", KINDS),
+            pytest.mark.sampled("cluster", "kind", one_in=6),
+        ):
+            test = mark(test)
+        return test
+
+    return marked
+
+
+@of_every_kind("redis-7.0", "redis-8.10", "valkey-9.1")
 async def test_every_key_once_and_every_slot_covered(cluster: TestCluster, kind: str) -> None:
     names, counted = fill(cluster), Counted(kind)
     async with scan_of(cluster, counted) as scan:
@@ -200,9 +213,7 @@ async def test_every_key_once_and_every_slot_covered(cluster: TestCluster, kind:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled("kind")
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("cluster", ["redis-6.2", "redis-8.10", "valkey-9.1"], indirect=True)
+@of_every_kind("redis-6.2", "redis-8.10", "valkey-9.1")
 async def test_slots_that_move_while_they_are_scanned(cluster: TestCluster, kind: str) -> None:
     names, counted = fill(cluster), Counted(kind)
     first, third = cluster.members[0].server, cluster.members[2].server
@@ -218,9 +229,7 @@ async def test_slots_that_move_while_they_are_scanned(cluster: TestCluster, kind
 
 
 @pytest.mark.slow
-@pytest.mark.sampled("kind")
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
+@of_every_kind("redis-7.0", "redis-8.10", "valkey-9.1")
 async def test_a_primary_dies_and_its_replica_takes_over(cluster: TestCluster, kind: str) -> None:
     names, counted = fill(cluster), Counted(kind)
     dying = cluster.members[0]
@@ -235,6 +244,7 @@ async def test_a_primary_dies_and_its_replica_takes_over(cluster: TestCluster, k
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("cluster", "kind")
 @pytest.mark.parametrize("kind", ["names", "inspected", "inspected in Python"])
 @pytest.mark.parametrize("cluster", ["redis-7.0", "valkey-9.1"], indirect=True)
 async def test_nodes_whose_cursors_are_no_positions_any_more_are_scanned_plainly(

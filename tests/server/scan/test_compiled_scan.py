@@ -179,7 +179,7 @@ async def test_python_asks_where_replies_are_recorded(valkey: Server) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled("seed")
+@pytest.mark.sampled("filled", "seed")
 @pytest.mark.parametrize("seed", range(2))
 async def test_connections_killed_again_and_again_in_the_middle(filled: Server, seed: int) -> None:
     expected, rng = await undisturbed(filled), Random(seed)
@@ -200,7 +200,7 @@ async def test_connections_killed_again_and_again_in_the_middle(filled: Server, 
 
 
 @pytest.mark.slow
-@pytest.mark.sampled("seed")
+@pytest.mark.sampled("filled", "seed")
 @pytest.mark.parametrize("seed", range(2))
 async def test_pauses_and_other_paces_in_the_middle(filled: Server, seed: int) -> None:
     expected, rng = await undisturbed(filled), Random(seed)
@@ -231,7 +231,7 @@ async def at_rest(analysis: AnalysisRun, server: Server) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled("seed")
+@pytest.mark.sampled("filled", "seed")
 @pytest.mark.parametrize("seed", range(2))
 async def test_a_server_that_is_stopped_and_goes_on(filled: Server, seed: int) -> None:
     """For less long than it may owe answers."""
@@ -276,7 +276,7 @@ async def test_a_server_that_is_stopped_for_too_long_is_asked_anew(filled: Serve
 
 
 @pytest.mark.slow
-@pytest.mark.sampled("seed")
+@pytest.mark.sampled("filled", "seed")
 @pytest.mark.parametrize("seed", range(2))
 async def test_cancelled_in_the_middle_of_a_slice(filled: Server, seed: int) -> None:
     """Its thread has ended then, nothing is under way, and the connection is good for another one."""
@@ -317,7 +317,7 @@ async def test_a_connection_that_is_closed_in_the_middle_of_a_slice(filled: Serv
 
 
 @pytest.mark.slow
-@pytest.mark.sampled("seed")
+@pytest.mark.sampled("filled", "seed")
 @pytest.mark.parametrize("seed", range(2))
 async def test_a_session_that_is_killed_paused_and_closed_while_it_lists_names(
     filled: Server, seed: int, tmp_path: Path
