@@ -105,6 +105,7 @@ async def test_a_browsing_session(valkey: Server, tmp_path: Path, asker: str) ->
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("asker", "estimate")
 @ASKERS
 @pytest.mark.parametrize("estimate", [None, 500], ids=["all", "sample"])
 async def test_an_analysis(server: Server, asker: str, estimate: int | None) -> None:

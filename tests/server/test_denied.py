@@ -64,6 +64,7 @@ async def test_previews_that_are_denied_are_asked_once_a_connection(server: Serv
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("rules")
 @pytest.mark.parametrize("rules", [("+scan",), ("+@all", "-info"), ("+@all", "-ping", "-dbsize"), ("+scan", "+type")])
 async def test_a_poor_user_s_session_adds_nothing_to_the_log_as_it_goes_on(
     server: Server, monkeypatch: pytest.MonkeyPatch, rules: tuple[str, ...]

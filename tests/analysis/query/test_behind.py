@@ -85,6 +85,7 @@ def found(of: Behind, keys: dict[bytes, Facts], separators: Separators) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("seed", "separators", "budget")
 @pytest.mark.parametrize(
     ("seed", "separators", "budget"),
     [(1, (b":",), 4096), (2, (b":", b"."), 4096), (3, (b":",), 40), (4, (b":", b"-"), 200), (5, (b":",), 4096)],

@@ -42,6 +42,7 @@ def use(server: Server, names: list[bytes], rng: random.Random) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("version")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_nothing_is_found_on_a_server_in_ordinary_use(version: str) -> None:
     seed = secrets.randbits(32)

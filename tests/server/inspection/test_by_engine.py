@@ -242,7 +242,7 @@ WORDS = {
 
 
 @pytest.mark.slow
-@pytest.mark.sampled("fault")
+@pytest.mark.sampled("fault", "words", "dialect", one_in=6)
 @pytest.mark.parametrize(
     ("words", "dialect"), [*((words, None) for words in WORDS), *((words, Dialect.OPAQUE) for words in WORDS)]
 )

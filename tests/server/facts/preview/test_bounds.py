@@ -157,6 +157,7 @@ async def test_the_short_neighbours_of_a_huge_member_are_listed(server: Server, 
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("kind")
 @pytest.mark.parametrize("kind", ["list", "set", "zset", "stream"])
 async def test_elements_are_read_on_purpose_and_what_is_huge_is_not_kept(server: Server, kind: str) -> None:
     client = server.client()
