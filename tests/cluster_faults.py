@@ -183,17 +183,6 @@ class FaultyCluster:
             await asyncio.to_thread(self.cluster.move_slots, slots, target.server, source.server, batch=batch)
         return f"moved {len(slots)} slots from {source.server.port} to {target.server.port}"
 
-    async def _break_off(self) -> str:
-        """Slots are left half moved, and only the node knows that takes them in, as after a failover of the other."""
-        source, target = await self._two_primaries()
-        slots = await self._some_slots(source, self.random.randint(1, 5))
-        await asyncio.to_thread(self.cluster.begin_moves, slots, source.server, target.server)
-        for slot in slots:
-            most = self.random.randint(1, 100)
-            await asyncio.to_thread(self.cluster.move_keys, slot, source.server, target.server, most)
-        await asyncio.to_thread(self.cluster.cancel_moves, slots, source.server)
-        return f"left {len(slots)} slots half moved from {source.server.port} to {target.server.port}"
-
     async def _migrate(self) -> str:
         """A range of slots moves in one piece where the server can do that."""
         source, target = await self._two_primaries()
@@ -452,4 +441,4 @@ async def faulty_cluster(
         yield FaultyCluster(cluster, spare, proxies, writer, random, frozenset(stable))
 
 
-FAULTS = ("kill", "freeze", "fail_over", "cut", "move", "break_off", "migrate", "add", "remove")
+FAULTS = ("kill", "freeze", "fail_over", "cut", "move", "migrate", "add", "remove")

@@ -39,7 +39,6 @@ from rtui.server.files import reason_of
 from rtui.server.guard.command import Secret
 from rtui.server.inspection.inspected_nodes import InspectedNodes, NodeFacts, NodeInspection
 from rtui.server.options import AnalysisOptions
-from rtui.server.scan.node import slots_without_keys
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.parted_scan import PartedScan, ScanPart
 from rtui.server.scan.run_control import RunControl
@@ -475,7 +474,6 @@ async def collect_in_workers(made: AnalysisPass, options: AnalysisOptions, deplo
     finally:
         control.on_change.remove(changed)
         await asyncio.gather(*(worker.end() for worker in workers))
-    await _doubt_taken_in(scan, deployment)
     scan.end()
 
 
@@ -485,18 +483,3 @@ def _lost(worker: Worker, nodes: InspectedNodes, why: SafeText) -> ScanPart:
     lost = {one: (nodes.label_of(one), known.get(one, frozenset())) for one in worker.part.nodes}
     unserved = worker.part.slots.difference(*(slots for _, slots in lost.values()))
     return ScanPart.lost(worker.scan.parts[worker.number], {**lost, "": (SafeText(""), unserved)}, why)
-
-
-async def _doubt_taken_in(scan: PartedScan, deployment: Deployment) -> None:
-    """Doubt slots that a node of another part is importing with keys, though no node reports them as migrating."""
-    owners = scan.owners
-    for node_id, slots in scan.taken_in.items():
-
-        async def empty(node_id: str = node_id, slots: Sequence[int] = tuple(slots)) -> None:
-            found = await slots_without_keys(await deployment.connection_of(node_id), slots)
-            left = [slot for slot in slots if slot not in found]
-            for owner in {owners[slot] for slot in left}:
-                label = deployment.label_of(owner or "")
-                scan.doubt(owner, label, [slot for slot in left if owners[slot] == owner])
-
-        await failure_of(empty(), name="rtui slots taken in")

@@ -455,12 +455,6 @@ class ScannedCluster:
         return {} if topology is None else topology.owners
 
     @property
-    def members(self) -> frozenset[str]:
-        """The ids of all nodes in the last known topology."""
-        topology = self._deployment.topology
-        return frozenset() if topology is None else frozenset(node.id for node in topology.nodes)
-
-    @property
     def given_up(self) -> frozenset[str]:
         """The ids of the primaries that are down with all of their replicas."""
         topology = self._deployment.topology

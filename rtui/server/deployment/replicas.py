@@ -37,7 +37,6 @@ from typing import Final
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.guard.command import Command
-from rtui.server.scan.node import slots_without_keys
 from rtui.server.wire.capability import CommandRunner
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
@@ -180,11 +179,6 @@ class FollowedPrimary:
         connection = await self._connection()
         replies = await connection.run(*map(guard.key_type, keys))
         return [key for key, reply in zip(keys, replies, strict=True) if reply == b"none"]
-
-    @for_purpose(Purpose.SERVER)
-    async def without_keys(self, slots: Sequence[int]) -> set[int]:
-        """Return the slots in which the primary has no key; raises ConnectionLost."""
-        return await slots_without_keys(await self._connection(), slots)
 
 
 MOST_LAG_S: Final = 10.0

@@ -258,10 +258,6 @@ class InspectedNodes:
         return await self._cluster.owners()
 
     @property
-    def members(self) -> frozenset[str]:
-        return self._cluster.members
-
-    @property
     def given_up(self) -> frozenset[str]:
         """The ids of the primaries that the cluster has given up, with all of their replicas."""
         return self._cluster.given_up

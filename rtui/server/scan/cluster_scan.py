@@ -9,8 +9,8 @@ A node that is asked about a key may reply MOVED or ASK, or that there is no suc
 is gone: a node that was promoted in the middle of a move does not know of it, and a replica never tells. So:
 
 1. The primary is asked about keys that its replica did not have (`_ask_primary`).
-2. Keys that a primary did not have wait for the next views of the nodes (`settle`). A key is gone if that primary still
-   serves its slot, and no other node is importing it.
+2. Keys that a primary did not have wait for its next view (`settle`). A key is gone if it still serves the slot by
+   then, and is not handing it over.
 3. All other keys are asked about on the node that serves their slot, once it is no longer being moved (`place`).
 """
 
@@ -23,15 +23,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from rtui.keyspace.slots import joined_ranges, key_slot
+from rtui.keyspace.slots import SLOTS, joined_ranges, key_slot
 from rtui.keyspace.text.display import SafeText
-from rtui.server.scan.cluster_slots import ClusterSlots
 from rtui.server.scan.listing import VIEW_EVERY_S
-from rtui.server.scan.node import Cluster, ScanNode, slots_without_keys
+from rtui.server.scan.node import Cluster, ScanNode
 from rtui.server.scan.node_scan import NodeScan
 from rtui.server.scan.ranges import Slots
 from rtui.server.scan.run_control import NODES_AT_ONCE, RunControl
-from rtui.server.scan.slot_ledger import SlotLedger
+from rtui.server.scan.slot_ledger import ClusterSlots, SlotLedger
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import failure_of
 
@@ -102,13 +101,13 @@ class AbsentKeys:
 
     def settle(self, *, is_over: bool = False) -> None:
         """Count keys as gone once the views confirm it, or by the last views if the run `is_over`."""
-        ledger, told_by_all, unsettled = self._ledger, self._ledger.told_by_all, self._unsettled
+        ledger, unsettled = self._ledger, self._unsettled
         self._unsettled = {}
         for node, found in unsettled.items():
             node_id = node.node.id or ""
             moving = ledger.moving(node_id)
             for one in found:
-                if not is_over and not (one.views < told_by_all and ledger.has_told(node_id, one.views)):
+                if not is_over and not ledger.has_told(node_id, one.views):
                     self._unsettled.setdefault(node, []).append(one)
                     continue
                 served = [ledger.owners[slot] == node_id and slot not in moving for slot in map(key_slot, one.keys)]
@@ -116,11 +115,9 @@ class AbsentKeys:
                 if node.node.queries is not None:
                     node.node.queries.count_gone(sum(served))
 
-    def wait_for(self, node: NodeScan, *, is_all_at_once: bool) -> bool:
-        """Whether keys wait for another view of this node; `is_all_at_once`: all nodes are scanned at the same time."""
-        found = [*self._unsettled.values()] if is_all_at_once else [self._unsettled.get(node)]
-        last = [each[-1].views for each in found if each]
-        return bool(last) and not self._ledger.has_told(node.node.id or "", max(last))
+    def wait_for(self, node: NodeScan) -> bool:
+        """Whether keys wait for another view of this node."""
+        return node in self._unsettled
 
     def place(self) -> None:
         """Queue the keys to ask about on the nodes that serve their slots now."""
@@ -162,9 +159,6 @@ SETTLE_S: Final = 30.0
 
 GIVEN_UP_S: Final = 5.0
 """The same if the cluster has given up every node that could serve these slots, or all of them were visited."""
-
-COUNTED_AT_ONCE: Final = 1_000
-"""Importing slots that a node is asked about in one write, for their number of keys, at most."""
 
 NOBODY: Final = SafeText("no node that answers serves them")
 STILL_MOVING: Final = SafeText("they were still being moved")
@@ -215,8 +209,6 @@ class ClusterScan:
         self._tasks: set[asyncio.Task[None]] = set()
         self._looking: asyncio.Task[None] | None = None
         self._looked_at = float("-inf")
-        self._counting: asyncio.Task[None] | None = None
-        self._counted_at = float("-inf")
 
     @property
     def is_whole(self) -> bool:
@@ -234,8 +226,7 @@ class ClusterScan:
         try:
             await self._watch(may_forget=may_forget)
         finally:
-            others = [task for task in (self._looking, self._counting) if task is not None]
-            tasks = *self._tasks, *others
+            tasks = [*self._tasks, *([] if self._looking is None else [self._looking])]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -316,14 +307,12 @@ class ClusterScan:
                 self.is_unsure = True
                 return
             self._look_for_nodes(now)
-            self._count_taken_in(now)
             listed = sum(node.listing.keys for node in self._nodes)
             waiting = sum(node.pipeline.waiting for node in self._nodes)
             before, seen = seen, (self.slots.revision, listed, waiting)
             if seen != before or self._control.is_held or any(node.is_queued for node in self._nodes):
                 progress_at = now
             elif now - progress_at > self._settle_s or (now - progress_at > GIVEN_UP_S and self._is_given_up()):
-                self.slots.cover_without_lost()
                 return
 
     async def _end_passes(self) -> None:
@@ -336,7 +325,7 @@ class ClusterScan:
     def _is_given_up(self) -> bool:
         """Whether every slot and key that is left belongs to primaries that the cluster has given up."""
         ledger = self.slots.ledger
-        left = {ledger.owners[slot] for slot in ledger.unvisited}
+        left = {ledger.owners[slot] for slot in set(range(SLOTS)) - ledger.covered}
         left |= {node.node.id for node in self._nodes if node.pipeline.waiting}
         return not self._absent and left <= self._cluster.given_up
 
@@ -362,19 +351,19 @@ class ClusterScan:
     def _wake(self, now: float) -> None:
         """Wake nodes that have work: the owners of sought slots, or all nodes if there are few.
 
-        A node whose view is all that the others wait for reports it at once.
+        A node whose view is all that is waited for reports it at once.
         """
-        is_idle, is_all_at_once = self._all_are_waiting(), len(self._nodes) <= NODES_AT_ONCE
+        is_idle = self._all_are_waiting()
         serving = {self._owners.get(slot) for slot in self._sought}
-        if self._sought and is_all_at_once:
+        if self._sought and len(self._nodes) <= NODES_AT_ONCE:
             serving.update(node.node.id for node in self._nodes)
         for node, waiting in [*self._wanted.items()]:
             passes = node.listing.passes
             if passes is None or node.node.id is None:
                 continue
             ledger, node_id = self.slots.ledger, node.node.id
-            is_awaited = ledger.is_awaited(node_id) or self._absent.wait_for(node, is_all_at_once=is_all_at_once)
-            is_open = node_id in serving or ledger.open_count(node_id) > 0 or ledger.takes_in(node_id) or is_awaited
+            is_awaited = self._absent.wait_for(node)
+            is_open = node_id in serving or ledger.open_count(node_id) > 0 or is_awaited
             is_time = now - passes.looked_at >= VIEW_EVERY_S or (is_awaited and is_idle)
             if is_open and is_time:
                 passes.looked_at = now
@@ -383,27 +372,6 @@ class ClusterScan:
                 continue
             del self._wanted[node]
             waiting.set()
-
-    def _count_taken_in(self, now: float) -> None:
-        """Count the keys of importing slots that no node reports as migrating."""
-        ledger, taking_in = self.slots.ledger, dict[NodeScan, list[int]]()
-        for node in self._nodes:
-            if node.node.id is not None and (slots := ledger.only_taken_in(node.node.id)):
-                taking_in[node] = slots[:COUNTED_AT_ONCE]
-        is_due = now - self._counted_at >= VIEW_EVERY_S and (self._counting is None or self._counting.done())
-        if is_due and taking_in and not self._control.is_held:
-            self._counted_at = now
-            self._counting = asyncio.create_task(self._count(taking_in), name="rtui slots taken in")
-
-    async def _count(self, taking_in: Mapping[NodeScan, Sequence[int]]) -> None:
-        for node, slots in taking_in.items():
-            with contextlib.suppress(RtuiError):
-                primary, connection = node.node.primary, node.node.connection
-                if primary is not None and connection.server.role == "replica":
-                    empty = await primary.without_keys(slots)
-                else:
-                    empty = await slots_without_keys(connection, slots)
-                self.slots.ledger.note_empty(node.node.id or "", empty)
 
     def _look_for_nodes(self, now: float) -> None:
         """Ask the cluster for the owners of the sought slots, and for new nodes."""
@@ -415,7 +383,6 @@ class ClusterScan:
     async def _look(self) -> None:
         async def found() -> None:
             self._owners = await self._cluster.owners()
-            self.slots.ledger.keep(self._cluster.members)
             known = {node.node.id for node in self._nodes if node.failure is None}
             for node_id in {*self._owners.values()} - known:
                 await failure_of(self._add(node_id), name="rtui node that has come")

@@ -16,14 +16,13 @@ from itertools import chain
 from typing import Final
 
 from rtui.keyspace.slots import SLOTS, each_slot, joined_ranges
-from rtui.server.scan.cluster_slots import ClusterSlots
 from rtui.server.scan.cursor import BeginningWatch, Dialect, slot_span, slots_between
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.page import BeginAgainError, ScanFilter, is_temporary, measured_page
 from rtui.server.scan.progress import ScanNote
 from rtui.server.scan.ranges import CursorSpan, Range, Ranges
 from rtui.server.scan.run_control import NODES_AT_ONCE
-from rtui.server.scan.slot_ledger import NONE, SlotView, read_slot_view
+from rtui.server.scan.slot_ledger import NONE, ClusterSlots, SlotView, read_slot_view
 from rtui.server.wire.errors import Reply, ScanRefusedError, ServerBusyError, ServerError
 
 ALL: Final = frozenset(range(SLOTS))

@@ -149,14 +149,11 @@ class SplitSink:
 
 
 class Cluster(Protocol):
-    """The topology of a cluster as a scan needs it: owners, members and failed primaries."""
+    """The topology of a cluster as a scan needs it: owners and failed primaries."""
 
     async def owners(self) -> Mapping[int, str]:
         """Return slot to id of the node that serves it now, asked of any reachable node; raises an RtuiError."""
         ...
-
-    @property
-    def members(self) -> AbstractSet[str]: ...
 
     @property
     def given_up(self) -> AbstractSet[str]:
@@ -184,10 +181,6 @@ class Primary(Protocol):
 
     async def gone(self, keys: Sequence[bytes]) -> list[bytes]:
         """Return the keys that no longer exist, excluding keys on their way to another node."""
-        ...
-
-    async def without_keys(self, slots: Sequence[int]) -> set[int]:
-        """Return the slots in which this server has no key."""
         ...
 
 
@@ -232,12 +225,6 @@ class ScanNode:
         begin, width = self.dialect.position(self.first_cursor), width_for(self.size, self.connection.round_trip_s)
         cut = [CursorSpan(max(begin, start), end) for start, end in equal_ranges(width) if end > begin]
         return Ranges(self.dialect, cut, first_keys=self.first_keys)
-
-
-async def slots_without_keys(server: Connection, slots: Sequence[int]) -> set[int]:
-    """Return the slots in which this node has no key; raises ConnectionLost."""
-    replies = await server.run(*map(guard.count_keys_in_slot, slots))
-    return {slot for slot, reply in zip(slots, replies, strict=True) if reply == 0}
 
 
 async def with_slots(node: ScanNode) -> ScanNode:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from rtui.keyspace.slots import SLOTS, joined_ranges
 from rtui.keyspace.text.display import SafeText
-from rtui.server.scan.cluster_scan import STILL_MOVING, UncoveredSlots, reason_of, repeats_note
+from rtui.server.scan.cluster_scan import UncoveredSlots, reason_of, repeats_note
 from rtui.server.scan.progress import Cost, NodeProgress, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import NAMED, Scan
@@ -29,8 +29,6 @@ class ScanPart:
     """By slot of the part the id of the node that serves it."""
     moves: Mapping[int, str] = field(default_factory=dict)
     """Slots that are being moved, each with the id of the node that is to have it."""
-    taken_in: Mapping[str, Collection[int]] = field(default_factory=dict)
-    """By id of a node of the part the slots of other parts that it was taking in when it was asked last."""
     uncovered: tuple[UncoveredSlots, ...] = ()
     unlisted: frozenset[int] = frozenset()
     most_repeated: int = 0
@@ -49,7 +47,6 @@ class ScanPart:
             cls.of(scan, keys),
             owners={slot: owners[slot] for slot in slots},
             moves={slot: target for slot, target in scan.moves.items() if slot in wanted},
-            taken_in=scan.taken_in,
             uncovered=tuple(scan.uncovered),
             unlisted=frozenset(scan.unlisted & wanted),
             most_repeated=scan.most_repeated,
@@ -91,18 +88,12 @@ class PartedScan:
         self._loop = asyncio.get_running_loop()
         self._began_at: float | None = None
         self._took_s: float | None = None
-        self._doubted: list[UncoveredSlots] = []
 
     def begin(self) -> None:
         self._began_at = self._loop.time()
 
     def end(self) -> None:
         self._took_s = self._elapsed_s
-
-    def doubt(self, node_id: str | None, label: SafeText, slots: Collection[int]) -> None:
-        """Learn that another node has keys of covered slots, too, which were being moved."""
-        ranges = joined_ranges((slot, slot) for slot in slots)
-        self._doubted.append(UncoveredSlots(ranges, node_id, label, STILL_MOVING))
 
     @property
     def _elapsed_s(self) -> float:
@@ -117,7 +108,7 @@ class PartedScan:
         if self._took_s is not None:
             if states == {ScanState.FAILED}:
                 return ScanState.FAILED
-            return ScanState.DONE if states == {ScanState.DONE} and not self._doubted else ScanState.STOPPED
+            return ScanState.DONE if states == {ScanState.DONE} else ScanState.STOPPED
         if self._began_at is None:
             return ScanState.READY
         if self.control.is_held:
@@ -178,7 +169,7 @@ class PartedScan:
 
     @property
     def uncovered(self) -> list[UncoveredSlots]:
-        return [one for part in self.parts for one in part.uncovered] + self._doubted
+        return [one for part in self.parts for one in part.uncovered]
 
     @property
     def owners(self) -> Sequence[str | None]:
@@ -192,18 +183,6 @@ class PartedScan:
     def moves(self) -> Mapping[int, str]:
         """Slots that are being moved, each with the id of the node that is to have it."""
         return {slot: target for part in self.parts for slot, target in part.moves.items()}
-
-    @property
-    def taken_in(self) -> Mapping[str, set[int]]:
-        """By node the covered slots of others that it was taking in when it was asked last, and nobody handed over."""
-        owners, moves = self.owners, self.moves
-        left = {slot for one in self.uncovered for first, last in one.slots for slot in range(first, last + 1)}
-        found: dict[str, set[int]] = {}
-        for node_id, slots in (pair for part in self.parts for pair in part.taken_in.items()):
-            mine = {slot for slot in slots if slot not in left and slot not in moves and owners[slot] != node_id}
-            if mine:
-                found.setdefault(node_id, set()).update(mine)
-        return found
 
     @property
     def most_repeated(self) -> int:

@@ -10,7 +10,6 @@ from typing import Final
 from rtui.keyspace.text.display import SafeText
 from rtui.server.chance import is_recorded
 from rtui.server.scan.cluster_scan import ClusterScan, UncoveredSlots, reason_of, repeats_note
-from rtui.server.scan.cluster_slots import MOST_BYTES, ClusterSlots
 from rtui.server.scan.compiled_scan import CompiledPipeline
 from rtui.server.scan.listing import Listing
 from rtui.server.scan.node import Cluster, ScanNode, SplitSink
@@ -20,6 +19,7 @@ from rtui.server.scan.pipeline import ScanPipeline
 from rtui.server.scan.progress import Cost, NodeProgress, Progress, ScanNote, ScanState, Speedometer
 from rtui.server.scan.ranges import CursorSpan
 from rtui.server.scan.run_control import NODES_AT_ONCE, RunControl
+from rtui.server.scan.slot_ledger import MOST_BYTES, ClusterSlots
 from rtui.server.wire.supervised_tasks import failure_of
 
 NAMED: Final = 3
@@ -275,11 +275,6 @@ class Scan:
         return {} if self._slots is None else self._slots.ledger.moves
 
     @property
-    def taken_in(self) -> Mapping[str, set[int]]:
-        """Unwanted slots of a cluster that nodes were importing by their last views, by node."""
-        return {} if self._slots is None else self._slots.ledger.taken_in
-
-    @property
     def notes(self) -> tuple[SafeText, ...]:
         """Notes on the figures, as sentences."""
         notes = [SafeText(note.value) for note in self.progress.notes]
@@ -290,6 +285,8 @@ class Scan:
     def _end(self) -> None:
         """Determine how it has ended."""
         self._last_totals = None
+        if self._slots is not None and self._slots.ledger.is_taking_in:
+            self._notes[ScanNote.TAKING_IN] = None
         if self._cluster_scan is not None:
             is_whole = self._cluster_scan.is_whole
             self._final = ScanState.DONE if is_whole else ScanState.STOPPED

@@ -4,15 +4,12 @@ Slots move from node to node while they are scanned. A key may be on its way, be
 that of the other, or on both. So the keys that a node lists count by these rules:
 
 1. Each slot is assigned to one node: the one that says it serves it, with the highest config epoch where two say so.
-   Keys of it that other nodes list are dropped (`cluster_slots`), such as keys that are just being moved to them.
+   Keys of it that other nodes list are dropped (`ClusterSlots`), such as keys that are just being moved to them.
 2. Every few seconds each node is asked for its view, in the same stream as its SCANs. So it is known of
    each slot whether its visit, all SCANs that list it, lies before a view, behind it or around it.
 3. A slot is covered when its visit lies between two views of its node, and by these and all between them the node has
    served it all the time, and it was not being moved. A config epoch that has grown tells that a slot may have been
-   away and back between two views. Nor may another node be importing it: a node that was promoted in the middle of a
-   move need not know of it, while keys of the slot are on the importing node. If that has no keys of it, the mark is
-   ignored: moves that were given up leave it for weeks. So after the visit all other nodes are to tell a view, too,
-   also those that do not answer just now but serve slots: others wait for these anyway.
+   away and back between two views.
 4. A slot that was visited in other circumstances is visited again, by the node that serves it then. The fingerprints of
    its delivered keys keep them from being delivered twice. Once it is covered, no more keys of it are delivered.
 
@@ -26,9 +23,8 @@ without having changed its owner: nothing tells of it. Where a server has one ta
 every slot is under way until the pass is over. An epoch that grows together with the number of the node's slots counts
 for nothing there, or a node that takes in slots would never be done.
 
-If not all nodes are scanned at once, slots are covered without a view of nodes that have not had their turn. Covered
-slots that such a node turns out to be importing, with keys, are doubted: they are not visited again, but not called
-covered.
+Nor is it proven that no other node has keys of a covered slot: one that was promoted in the middle of a move need not
+know of it. If a node still takes in such a slot by its last view, the scan has a note: some keys may be missing.
 
 A view is read from the node's reply to CLUSTER NODES, of which only its own line matters:
 
@@ -36,19 +32,28 @@ A view is read from the node's reply to CLUSTER NODES, of which only its own lin
 
 A node alone knows which of its slots are being moved. A replica reports the slots of its primary, without their moves.
 The parser of a line's last fields is also used for the lines of other nodes (`deployment.topology`).
+
+`ClusterSlots` keeps the ledger and the filters of its nodes in step. Each node's scan begins its passes with
+`begin_pass`, reports its views to `observe`, and delivers the keys that its filter accepts. A slot that leaves a node
+takes its fingerprints along: into `_left` until another node serves it. A filter drops or delivers keys by their slot.
+For slots that are not covered it keeps a fingerprint of each delivered key: 8 bytes, with the slot and 50 bits of
+Python's hash of the name, which is seeded for each process. When slots are visited a second time, by whatever node,
+keys with a known fingerprint are dropped. With 1,000 keys a slot, two names of a slot have the same fingerprint once in
+10^12 slots.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
 
-from rtui.keyspace.slots import SLOTS, each_slot
+from rtui.keyspace.slots import SLOTS, each_slot, joined_ranges, key_slot
+from rtui.server.engine._slot_filter import SlotFilter
 from rtui.server.scan.ranges import Slots
-from rtui.server.scan.run_control import NODES_AT_ONCE
 from rtui.server.wire.errors import Reply
 
 _SLOTS: Final = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?")
@@ -134,16 +139,12 @@ class _Node:
 
     is_by_slot: bool
     """Whether its cursors go slot by slot."""
-    is_first: bool
-    """Whether it was there before any node told a view."""
     owned: frozenset[int] = NONE
     moves: Mapping[int, str] = field(default_factory=dict)
     """Slots that are being moved, with the id of the node that is to have each."""
     epoch: int = 0
     is_lost: bool = False
     """Whether it does not answer."""
-    has_left: bool = False
-    """Whether it is no member of the cluster any more, so far as is known."""
     told_at: int = 0
     """The number of its last view, counted over all nodes; 0 before the first."""
     open: set[int] = field(default_factory=set)
@@ -152,10 +153,6 @@ class _Node:
     """Slots that it has served without their being moved since the view before their visit began."""
     visited: set[int] = field(default_factory=set)
     """Slots in `open` that it has visited since they were assigned to it."""
-    unconfirmed: set[int] = field(default_factory=set)
-    """Slots in `visited` that are covered once each other node has told another view, and does not take them in."""
-    empty: frozenset[int] = NONE
-    """Slots that it is taking in, and of which it had no key when it was asked."""
 
     @property
     def is_heard(self) -> bool:
@@ -167,10 +164,8 @@ class _Node:
 class Observed:
     """The changes made by a view."""
 
-    visited: frozenset[int] = NONE
-    """Slots of the node that are covered, from now on or once all other nodes have confirmed it."""
-    covered: dict[str, frozenset[int]] = field(default_factory=dict)
-    """Slots that are covered from now on, by the node that has visited them."""
+    covered: frozenset[int] = NONE
+    """Slots of the node that are covered from now on."""
     came: dict[int, str | None] = field(default_factory=dict)
     """Slots not covered that are assigned to the node from now on, each with the node that had it before, if any."""
     went: frozenset[int] = NONE
@@ -186,22 +181,16 @@ class SlotLedger:
         """By slot the id of the node that serves it, also where it is covered; None while nobody says so."""
         self.covered: set[int] = set() if only is None else set(range(SLOTS)) - only
         """Slots of which every key was delivered, and slots outside `only`."""
-        self.doubted: dict[int, str] = {}
-        """Covered slots that another node has turned out to be taking in, with its id: it may have keys of them."""
-        self._unwanted = frozenset(self.covered)
         self._nodes: dict[str, _Node] = {}
         self._views = 0
         """Number of views received."""
-        self._visited_at = [0] * SLOTS
-        """By slot the number of the view that its last visit lies before."""
 
     def add_node(self, node_id: str, *, is_by_slot: bool) -> None:
         """Expect views of a node; or begin anew with it, as after a restart: it has visited nothing."""
-        node = self._nodes.setdefault(node_id, _Node(is_by_slot, is_first=not self._views))
+        node = self._nodes.setdefault(node_id, _Node(is_by_slot))
         node.is_by_slot = is_by_slot
         node.clean.clear()
         node.visited.clear()
-        node.unconfirmed.clear()
 
     def is_by_slot(self, node_id: str) -> bool:
         """Whether the cursors of a node go slot by slot."""
@@ -209,37 +198,25 @@ class SlotLedger:
 
     @property
     def is_complete(self) -> bool:
-        return len(self.covered) == SLOTS and not self.doubted
+        return len(self.covered) == SLOTS
 
     @property
     def sought(self) -> frozenset[int]:
-        """Slots not covered that no node which answers serves, or that one takes in which does not answer."""
-        heard: set[int] = set()
-        for node in self._nodes.values():
-            if node.is_heard:
-                heard |= node.open
-        for node_id, node in self._nodes.items():
-            if not node.is_heard:
-                heard.difference_update(slot for slot, target in node.moves.items() if target == node_id)
-        return frozenset(range(SLOTS)) - self.covered - heard
+        """Slots not covered that no node which answers serves."""
+        heard = [node.open for node in self._nodes.values() if node.is_heard]
+        return frozenset(range(SLOTS)).difference(self.covered, *heard)
 
     def open_count(self, node_id: str) -> int:
         return len(self._nodes[node_id].open)
 
     def is_moving(self, slot: int) -> bool:
-        """Whether a slot is being moved, by the view of the node that serves it, or of one that takes it in."""
+        """Whether a slot is being moved, by the view of the node that serves it."""
         owner = self.owners[slot]
         return owner is not None and slot in self.moving(owner)
 
     def moving(self, node_id: str) -> AbstractSet[int]:
-        """The slots that this node reports as moving, or that others with keys of them report as importing."""
-        node = self._nodes[node_id]
-        return node.moves.keys() | self._taken_in_but_by(node)
-
-    def takes_in(self, node_id: str) -> bool:
-        """Whether this node is importing uncovered slots: only its next view tells their outcome."""
-        moves = self._nodes[node_id].moves
-        return any(target == node_id and slot not in self.covered for slot, target in moves.items())
+        """The slots that this node reports as moving."""
+        return self._nodes[node_id].moves.keys()
 
     @property
     def views(self) -> int:
@@ -248,54 +225,6 @@ class SlotLedger:
     def has_told(self, node_id: str, views: int) -> bool:
         """Whether this node has reported a view since the first `views` views."""
         return self._nodes[node_id].told_at > views
-
-    @property
-    def told_by_all(self) -> int:
-        """The number of the oldest of the last views of all nodes that slots wait for."""
-        return min((node.told_at for node in self._awaited()), default=self._views)
-
-    def is_awaited(self, node_id: str) -> bool:
-        """Whether slots of others are not covered before a node tells another view."""
-        node = self._nodes[node_id]
-        if node.is_lost or len(self._nodes) > NODES_AT_ONCE:
-            return False
-        others = (one.unconfirmed for one in self._nodes.values() if one is not node)
-        return any(self._visited_at[slot] >= node.told_at for slots in others for slot in slots)
-
-    def only_taken_in(self, node_id: str) -> list[int]:
-        """Slots not covered, or doubted, that a node takes in, and that no other node says it is handing over."""
-        moves, handed_over = self._nodes[node_id].moves, self.moves
-        found = [
-            slot
-            for slot, target in moves.items()
-            if target == node_id and slot not in self.covered and slot not in handed_over
-        ]
-        return found + [slot for slot, target in self.doubted.items() if target == node_id]
-
-    @property
-    def taken_in(self) -> dict[str, set[int]]:
-        """Slots that are not wanted here and that nodes are taking in, by the ids of these: others look after them."""
-        found = {
-            node_id: {slot for slot, target in node.moves.items() if target == node_id and slot in self._unwanted}
-            for node_id, node in self._nodes.items()
-        }
-        return {node_id: slots for node_id, slots in found.items() if slots}
-
-    def note_empty(self, node_id: str, slots: AbstractSet[int]) -> None:
-        """Note the importing slots of which a node has no key now."""
-        self._nodes[node_id].empty = frozenset(slots)
-        for slot in [slot for slot, target in self.doubted.items() if target == node_id and slot in slots]:
-            del self.doubted[slot]
-
-    def _taken_in_but_by(self, node: _Node) -> set[int]:
-        """The slots that other nodes are taking in, by their last views, and have keys of as far as is known."""
-        others = ((node_id, one) for node_id, one in self._nodes.items() if one.moves and one is not node)
-        return {
-            slot
-            for node_id, one in others
-            for slot, target in one.moves.items()
-            if target == node_id and slot not in one.empty
-        }
 
     @property
     def moves(self) -> dict[int, str]:
@@ -314,23 +243,25 @@ class SlotLedger:
         there is one table for all slots only when none of them is.
         """
         node = self._nodes[node_id]
-        left, moving = node.open - node.unconfirmed, self.moving(node_id)
+        left, moving = node.open, self.moving(node_id)
         fresh = left - node.visited
         if node.is_by_slot:
             return frozenset(fresh | (left - moving))
         return frozenset(left) if fresh or not left & moving else NONE
 
+    @property
+    def is_taking_in(self) -> bool:
+        """Whether a node takes in slots, by its last view, that no node which is known to serve them hands over."""
+        handed_over = self.moves
+        return any(
+            target == node_id and slot not in handed_over
+            for node_id, node in self._nodes.items()
+            for slot, target in node.moves.items()
+        )
+
     def lose(self, node_id: str) -> None:
         """Note that a node does not answer: its slots are sought elsewhere."""
-        node = self._nodes[node_id]
-        node.is_lost, node.empty = True, NONE
-
-    def keep(self, members: AbstractSet[str]) -> None:
-        """Forget the importing slots of nodes that have left the cluster: all but `members`."""
-        for node_id, node in self._nodes.items():
-            node.has_left = node_id not in members and not node.is_heard
-            if node.has_left:
-                node.moves = {}
+        self._nodes[node_id].is_lost = True
 
     def observe(
         self, node_id: str, view: SlotView, *, begun: AbstractSet[int] = NONE, ended: AbstractSet[int] = NONE
@@ -340,15 +271,12 @@ class SlotLedger:
         node = self._nodes[node_id]
         owned = view.owned if view.served_by == node_id else NONE
         is_other_epoch = node.epoch != view.epoch and (node.is_by_slot or owned <= node.owned)
-        stable = owned - view.moving - self._taken_in_but_by(node)
+        stable = owned - view.moving
         node.clean = {slot for slot in stable if slot not in begun or (slot in node.clean and not is_other_epoch)}
         lost, node.owned = node.owned - owned, owned
-        if node.is_first and not node.told_at:
-            self._doubt(node_id, view)
         self._views += 1
         node.told_at, node.is_lost = self._views, False
         node.moves, node.epoch = view.moves, view.epoch
-        node.empty &= view.moves.keys()
         for slot in lost:
             if self.owners[slot] == node_id:
                 self.owners[slot] = None
@@ -358,56 +286,11 @@ class SlotLedger:
         came = self._assign(node_id, node)
         node.clean -= came.keys() & begun
         node.visited |= ended & node.open
-        visited = frozenset(ended & node.open & node.clean)
-        node.unconfirmed |= visited
-        for slot in visited:
-            self._visited_at[slot] = self._views
-        return Observed(visited, self._cover(), came, went)
-
-    def _doubt(self, node_id: str, first: SlotView) -> None:
-        """Doubt that slots are covered that a node takes in, by its first view, and that nobody hands over."""
-        covered, handed_over = self.covered - self._unwanted, self.moves
-        for slot, target in first.moves.items():
-            if target == node_id and slot in covered and slot not in handed_over:
-                self.doubted[slot] = node_id
-
-    def cover_without_lost(self) -> dict[str, frozenset[int]]:
-        """Wait no more for views of nodes that do not answer; return the slots that are covered now, by node."""
-        return self._cover(without_lost=True)
-
-    @property
-    def unvisited(self) -> set[int]:
-        """Slots that are not covered, or doubted, and do not only wait for views of other nodes."""
-        left = set(range(SLOTS)) - self.covered
-        return left.difference(*(node.unconfirmed for node in self._nodes.values())) | self.doubted.keys()
-
-    def _cover(self, *, without_lost: bool = False) -> dict[str, frozenset[int]]:
-        """Return the slots that are covered from now on, by node."""
-        found: dict[str, frozenset[int]] = {}
-        awaited = [node for node in self._awaited() if not (without_lost and node.is_lost)]
-        for node_id, node in self._nodes.items():
-            if not node.unconfirmed:
-                continue
-            node.unconfirmed &= node.open
-            node.unconfirmed -= self._taken_in_but_by(node)
-            told_at = min((one.told_at for one in awaited if one is not node), default=self._views + 1)
-            found[node_id] = covered = frozenset(slot for slot in node.unconfirmed if self._visited_at[slot] < told_at)
-            self.covered |= covered
-            for slots in (node.open, node.visited, node.unconfirmed):
-                slots.difference_update(covered)
-        return {node_id: covered for node_id, covered in found.items() if covered}
-
-    def _awaited(self) -> list[_Node]:
-        """The nodes without whose views no slot of another one is covered."""
-        if len(self._nodes) > NODES_AT_ONCE:
-            return []
-        lost = {node_id for node_id, node in self._nodes.items() if node.is_lost}
-        serving = lost and lost.intersection(self.owners)
-        return [
-            node
-            for node_id, node in self._nodes.items()
-            if node_id not in lost or (node_id in serving and not node.has_left)
-        ]
+        covered = frozenset(ended & node.open & node.clean)
+        self.covered |= covered
+        node.open -= covered
+        node.visited -= covered
+        return Observed(covered, came, went)
 
     def _assign(self, node_id: str, node: _Node) -> dict[int, str | None]:
         """Assign slots to a node that it serves; return those not covered that it did not have."""
@@ -426,6 +309,125 @@ class SlotLedger:
                     other.visited.discard(slot)
                 node.open.add(slot)
                 came[slot] = before
-        for one in self._nodes.values():
-            one.empty = one.empty.difference(came) if one.empty else NONE
         return came
+
+
+DROP: Final = 0
+"""Keys of the slot are dropped."""
+
+ACCEPT: Final = 1
+"""Keys of the slot are delivered."""
+
+ACCEPT_NEW: Final = 2
+"""Keys of the slot are delivered unless their fingerprint is known."""
+
+HASH_BITS: Final = 50
+_HASH_MASK: Final = (1 << HASH_BITS) - 1
+
+MOST_BYTES: Final = 64 << 20
+"""Most bytes of fingerprints, shared out evenly among the nodes that are scanned at once."""
+
+
+def fingerprint(key: bytes) -> int:
+    """Return the slot of a key in the upper 14 bits, its hash in the others; never 0."""
+    return key_slot(key) << HASH_BITS | hash(key) & _HASH_MASK or 1
+
+
+class ClusterSlots:
+    """All slots of a cluster during one scan; pure, see the module."""
+
+    def __init__(self, most: int, only: frozenset[int] | None = None) -> None:
+        """Remember up to `most` keys of each node; cover the slots of `only`, or all if None."""
+        self.ledger = SlotLedger(only)
+        self.is_partial = only is not None
+        """Whether only some slots are wanted."""
+        self.unsure = 0
+        """Keys that may be delivered twice: their slots were visited again, and they had no fingerprints any more."""
+        self.revision = 0
+        """Grows with all progress of the scan."""
+        self._most = most
+        self._filters: dict[str, SlotFilter] = {}
+        self._left: list[tuple[set[int], array[int]]] = []
+        """Slots that no node serves for now, with fingerprints of theirs and of others."""
+        self._listed: set[int] = set()
+        """Uncovered slots from which keys may have been delivered."""
+
+    def add_delivered(self, keys: Collection[bytes]) -> None:
+        """Learn keys that were delivered before the first node is scanned, so that they are not delivered again."""
+        if keys:
+            slots = {key_slot(key) for key in keys}
+            self._left.append((slots, array("Q", map(fingerprint, keys))))
+            self._listed |= slots
+
+    def add_node(self, node_id: str, *, is_by_slot: bool) -> SlotFilter:
+        """Expect a node, which may have been there before; return its filter."""
+        self.ledger.add_node(node_id, is_by_slot=is_by_slot)
+        if node_id not in self._filters:
+            self._filters[node_id] = SlotFilter(self._most)
+        return self._filters[node_id]
+
+    def begin_anew(self, node_id: str, *, is_by_slot: bool) -> None:
+        self.ledger.add_node(node_id, is_by_slot=is_by_slot)
+
+    def begin_pass(self, node_id: str, view: SlotView) -> frozenset[int]:
+        """Learn a node's view right before its next pass; return the slots to visit, empty if none is due."""
+        before = frozenset(self._listed)
+        self.observe(node_id, view)
+        wanted = self.ledger.wanted(node_id)
+        again, own = wanted & before, self._filters[node_id]
+        self.unsure += own.unknown(again)
+        own.set_slots(again, ACCEPT_NEW)
+        own.know(own.take(again))
+        return wanted
+
+    def observe(
+        self, node_id: str, view: SlotView, *, begun: AbstractSet[int] = NONE, ended: AbstractSet[int] = NONE
+    ) -> Observed:
+        """Learn a node's view, see `SlotLedger.observe`, and update the filters."""
+        seen = self.ledger.observe(node_id, view, begun=begun, ended=ended)
+        own = self._filters[node_id]
+        if seen.went:
+            self._left.append((set(seen.went), self._release(node_id, seen.went)))
+        if seen.came:
+            self._take_over(own, seen.came, is_by_slot=self.ledger.is_by_slot(node_id))
+        own.set_slots(seen.covered, DROP)
+        own.forget(seen.covered)
+        self._listed -= seen.covered
+        self.revision += bool(seen.covered or seen.came or seen.went)
+        return seen
+
+    def _take_over(self, own: SlotFilter, came: Mapping[int, str | None], *, is_by_slot: bool) -> None:
+        """Deliver slots that have moved to a node, without the keys that other nodes have delivered from them.
+
+        With a table for each slot, keys that are listed twice as it shrinks are dropped, too: the scan can only notice
+        the shrinking of a single table for all slots.
+        """
+        fresh = came.keys() - self._listed
+        own.set_slots(fresh, ACCEPT_NEW if is_by_slot else ACCEPT)
+        self._listed |= fresh
+        own.set_slots(came.keys() - fresh, ACCEPT_NEW)
+        for before in {one for one in came.values() if one is not None}:
+            own.know(self._release(before, [slot for slot, one in came.items() if one == before]))
+        for slots, fingerprints in self._left:
+            if not slots.isdisjoint(came):
+                own.know(fingerprints)
+                slots.difference_update(came)
+        self._left = [left for left in self._left if left[0]]
+
+    def _release(self, node_id: str, slots: Collection[int]) -> array[int]:
+        """Stop delivering these slots of a node; return the fingerprints of the keys it has delivered from them."""
+        released = self._filters[node_id]
+        released.set_slots(slots, DROP)
+        self.unsure += released.unknown(slots)
+        return released.take(slots)
+
+    @property
+    def nodes(self) -> int:
+        return len(self._filters)
+
+    def uncovered(self) -> dict[str | None, Slots]:
+        """Return the slots that are not covered, as inclusive pairs, by the node that serves them, None for none."""
+        found: dict[str | None, list[int]] = {}
+        for slot in set(range(SLOTS)) - self.ledger.covered:
+            found.setdefault(self.ledger.owners[slot], []).append(slot)
+        return {node_id: joined_ranges((slot, slot) for slot in slots) for node_id, slots in found.items()}

@@ -17,10 +17,10 @@ from rtui.analysis.columns import EVERYTHING, SAMPLED_COLUMNS
 from rtui.keyspace.slices import finish
 from rtui.keyspace.slots import SLOTS
 from rtui.server.engine._slot_filter import SlotFilter
-from rtui.server.scan.cluster_slots import ACCEPT, ACCEPT_NEW, DROP
 from rtui.server.scan.compiled_scan import Event
 from rtui.server.scan.cursor import Dialect, equal_ranges
 from rtui.server.scan.ranges import CursorSpan, Ranges
+from rtui.server.scan.slot_ledger import ACCEPT, ACCEPT_NEW, DROP
 from rtui.server.wire.errors import RtuiError
 from tests.server.engine.model_server import (
     REGISTRY,

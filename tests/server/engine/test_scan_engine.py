@@ -16,9 +16,9 @@ from rtui.keyspace.slices import finish
 from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.server.engine._slot_filter import SlotFilter
 from rtui.server.inspection.pipeline import InspectionPipeline
-from rtui.server.scan.cluster_slots import ACCEPT, ACCEPT_NEW, DROP, fingerprint
 from rtui.server.scan.cursor import POSITION_END, Dialect, equal_ranges
 from rtui.server.scan.ranges import CursorSpan, Ranges
+from rtui.server.scan.slot_ledger import ACCEPT, ACCEPT_NEW, DROP, fingerprint
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from tests.examples import examples
 from tests.server.engine.model_server import (

@@ -80,21 +80,6 @@ def test_a_node_that_two_parts_have_asked_counts_once() -> None:
     assert [(node.id, node.keys, node.cost.commands) for node in scan.nodes] == [("node0", 9, 9), ("node1", 5, 5)]
 
 
-def test_slots_that_a_node_of_another_part_takes_in_are_to_be_looked_at() -> None:
-    """But for those that it serves by now, that are handed over, and that are not covered anyway."""
-    mine = ScanPart(
-        Progress(ScanState.STOPPED),
-        owners={1: "a", 2: "a", 3: "b", 4: "a"},
-        moves={4: "b"},
-        uncovered=(UncoveredSlots(((2, 2),), "a", SafeText("h:1"), SafeText("gone")),),
-    )
-    other = ScanPart(Progress(ScanState.DONE), taken_in={"b": {1, 2, 3, 4}})
-    scan = asyncio.run(ended([mine, other]))
-    assert scan.taken_in == {"b": {1}}
-    scan.doubt("a", SafeText("h:1"), {1})
-    assert [one.slots for one in scan.uncovered] == [((2, 2),), ((1, 1),)]
-
-
 def test_a_lost_part_has_none_of_its_slots() -> None:
     before = ScanPart(Progress(ScanState.RUNNING, 0.7, 9), Cost(commands=4), (node_of(0, 9, ScanState.RUNNING),))
     lost = ScanPart.lost(

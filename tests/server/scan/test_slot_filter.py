@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.server.engine._slot_filter import SlotFilter
-from rtui.server.scan.cluster_slots import ACCEPT, ACCEPT_NEW, DROP, HASH_BITS, fingerprint
+from rtui.server.scan.slot_ledger import ACCEPT, ACCEPT_NEW, DROP, HASH_BITS, fingerprint
 from tests.examples import examples
 
 NAMES = [b"", b"{", b"{}", b"a{b}c", b"{a}{b}", b"x" * 70_000, bytes(range(256)), *(b"k%d" % at for at in range(300))]
