@@ -99,7 +99,6 @@ class Aggregates:
         self.unread_keys = 0
         """Keys of which only the name is known."""
         self.revision = 0
-        """Grows with every change."""
         self.counted = Counted()
         """The keys counted by the latest summary, or by one that is being made."""
         self.big = TopKeys(scope.top, preset(scope.preset))
@@ -123,7 +122,6 @@ class Aggregates:
 
         patterns, origin_min = Patterns(separators, scope.depth), int(started_at_s) // 60
         self.partial = Partial(patterns, origin_min=origin_min, top=scope.top, thresholds=thresholds)
-        """The sums of the rows folded."""
         self.slots = TableSlots()
         self._registered_rows = None if self.registered is None else RegisteredRows(self.registered)
 

@@ -146,7 +146,6 @@ class TtlTally:
     """Times to live of a set of keys."""
 
     known_keys: int
-    """Keys whose time to live is known."""
     no_ttl_keys: int
     no_ttl_memory_bytes: int
     """Bytes of the keys that do not expire, as far as their memory is known."""
@@ -155,7 +154,6 @@ class TtlTally:
     no_ttl_largest: tuple[float, ...]
     """The largest of these sizes, descending, at most MOST_LARGE of them."""
     bins: tuple[int, ...]
-    """Keys that expire, by TTL_EDGES_S."""
     soonest_ms: int | None
     """When the first key expires, in milliseconds since the epoch."""
     range_ms: tuple[int, int] | None
@@ -171,11 +169,8 @@ class Tally:
     """Bytes of the keys whose memory is known."""
     ttl: TtlTally | None = None
     idle: tuple[int, ...] | None = None
-    """Keys by IDLE_EDGES_S."""
     frequency: tuple[int, ...] | None = None
-    """Keys by FREQUENCY_EDGES."""
     strings: StringLengths | None = None
-    """The lengths of strings."""
 
 
 class FoldedNode:
@@ -199,12 +194,10 @@ class FoldedNode:
         self.holds_any_name = False
         """Whether this is `{id}`, and names are in it that are no identifiers by their form."""
         self.examples: list[Example] = []
-        """Some of the keys here."""
         self.numbered: Name | None = None
         """The pattern of names that differ in their numbers only, such as `page_{n}`; None for a name without a number.
         """
         self.keys = 0
-        """All keys here and below."""
         self.bytes = 0
         """Their bytes, as far as they are known."""
         self.children: dict[Name, FoldedNode] = {}
@@ -217,7 +210,6 @@ class FoldedNode:
         self.own_keys = 0
         """Keys here, not below."""
         self.expiring = 0
-        """Keys here and below that expire."""
         self.is_alike = False
         """Whether it adds up to the same as its only child."""
 

@@ -70,13 +70,11 @@ class Found:
     rows: pl.DataFrame
     """The first rows, with the columns of the schema."""
     count: int = 0
-    """All rows that pass."""
     undecided: Counter[str] = field(default_factory=Counter)
     """Rows that may pass, by the column whose null keeps them from being decided."""
     expired: int = 0
     """Rows that passed or may have, whose keys have expired since."""
     looked_at: int = 0
-    """Rows that were looked at."""
 
     @property
     def keys(self) -> list[bytes]:

@@ -52,7 +52,6 @@ class Lives:
         self.squares = Dense(1, real=True)
         """The sum of the squares of the sizes of keys that do not expire."""
         self.bins = Dense(len(_EDGES) + 1)
-        """Keys by TTL_EDGES_MS."""
         self.greatest = Dense(4, np.maximum, empty=NONE)
         self.largest: tuple[Whole, Whole] = np.empty(0, np.int64), np.empty(0, np.int64)
         """Groups, ascending, and the largest sizes of keys of each that do not expire, descending."""

@@ -41,7 +41,6 @@ KEPT_COUNTS: Final = MOST_COUNTS - 512
 """So many are kept then: a few at a time are merged, so that it takes some milliseconds."""
 
 MOST_PLACES: Final = 50
-"""Places of one rule that a report lists."""
 
 LONGEST_WORD: Final = 32
 """A longer segment is no namespace."""
@@ -56,7 +55,6 @@ class Place(NamedTuple):
     """Where keys are."""
 
     entry: int
-    """The index of the registry's entry, or NO_PATTERN."""
     namespace: bytes
     """For keys without an entry; empty for keys that have no namespace."""
 

@@ -30,7 +30,6 @@ from rtui.table.slots import Slots
 from rtui.table.sums import NONE, Dense, Spreads, Tree, Whole, whole
 
 REPORTED_TAGS: Final = 100
-"""How many tags a report lists."""
 
 MAX_SUM: Final = (1 << 64) - 1
 """The largest sum of bytes that a report holds."""

@@ -74,7 +74,6 @@ class _Asked(NamedTuple):
     """Of their labels, as far as these are known."""
     shapes: Hashes
     known: dict[bytes, Form]
-    """The forms looked up so far."""
 
     def forms(self, some: Places, identifiers: Identifiers) -> Iterator[tuple[bytes, Form]]:
         """Yield some segments with their forms."""
@@ -212,10 +211,8 @@ def pattern_hashes(patterns: list[bytes]) -> Hashes:
 
 
 MOST_NODES: Final = 16_384
-"""Most nodes, roughly."""
 
 ROWS: Final = 131_072
-"""Rows that are placed at once."""
 
 LEAST_OF_NAMES: Final = 512
 LEAST_OF_ALL: Final = 32_768
@@ -238,7 +235,6 @@ class _New(NamedTuple):
     segments: Places
     separators: Places
     keys: Ints
-    """The rows that have it."""
     memory: Ints
 
 

@@ -26,7 +26,6 @@ ROW_BYTES: Final = 60
 """Most bytes of a row in memory, without its name."""
 
 LEAST_FREE_BYTES: Final = 1 << 30
-"""So much of a disk stays free."""
 
 _SMALL: Final = {
     column: pl.Categorical(pl.Categories(f"kept {column}", "rtui", pl.UInt8())) for column in ("type", "encoding")
@@ -67,13 +66,11 @@ class KeptRows:
         self.ended_s: float | None = None
         """When the pass ended, in seconds since the epoch; None while it goes on."""
         self.height = 0
-        """Rows that are kept."""
         self.may_repeat = False
         """Whether some keys may be repeated, since the server resized its table meanwhile."""
         self.why_none = ""
         """Why the rows are no longer kept, without a full stop; empty if they are."""
         self.known: set[str] = set()
-        """Columns of which something is known."""
         self._budget_bytes, self._most_rows, self._folder = budget_bytes, most_rows, folder
         self._parts: tuple[list[Chunk], list[pl.DataFrame]] = [], []
         """Packed chunks, and rows not yet packed; both are replaced at once, so that no row is in both."""

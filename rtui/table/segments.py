@@ -115,7 +115,6 @@ class SegmentSplitter:
         self._splits_braces = any(brace in value for value in separators.values for brace in (b"{", b"}"))
         self._has_single = all(len(value) == 1 for value in separators.values)
         self._words = np.empty((2, 0), np.uint64)
-        """Room for running sums."""
 
     def split(self, table: pl.DataFrame) -> Segments:
         """Return the segments of the names of a table with the columns `name` and `raw`."""

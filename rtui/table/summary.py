@@ -34,15 +34,7 @@ from rtui.analysis.report.document import (
     TypeReport,
 )
 from rtui.analysis.report.expiries import FALSE_ALARMS, bin_memory, find_cliffs, timeline_bins
-from rtui.analysis.report.figures import (
-    Counted,
-    Figures,
-    SampledKeyspace,
-    SampleFigures,
-    SizeSums,
-    Sketch,
-    sums_of,
-)
+from rtui.analysis.report.figures import Counted, Figures, SampledKeyspace, SampleFigures, SizeSums, Sketch, sums_of
 from rtui.analysis.report.members import LENGTH_EDGES, Cliff, ExpiryReport, Figure, RuleSetting, StringReport, Timeline
 from rtui.analysis.report.namespaces import expiry_with, with_leading_numbers
 from rtui.keyspace.slices import Slicer, Slices, Steps
@@ -306,7 +298,6 @@ class Spread(NamedTuple):
 
     quantiles: Quantiles
     bins: tuple[Figure, ...]
-    """Keys by LENGTH_EDGES."""
 
 
 class Lengths:

@@ -293,7 +293,6 @@ class Spreads:
         self.greatest = Dense(2, np.maximum, empty=NONE)
         """By group: the largest size, and the smallest times -1."""
         self.buckets = Sparse(BUCKET_BITS)
-        """Sizes by group and bucket."""
 
     def add(self, chunk: Chunk, sizes: Whole, rows: Flags) -> None:
         """Add the sizes of some rows of a chunk."""

@@ -399,8 +399,7 @@ class Tops:
             .unique([*which, "key"], keep="last", maintain_order=True)
             .sort(*which, "value", "key", descending=[False, False, True, False])
             .with_columns(
-                pl.int_range(pl.len()).over(which).alias("place"),
-                length.cum_sum().over(which).alias("name_bytes"),
+                pl.int_range(pl.len()).over(which).alias("place"), length.cum_sum().over(which).alias("name_bytes")
             )
             .with_columns(((pl.col("name_bytes") <= LIST_NAME_BYTES) | (pl.col("place") == 0)).alias("fits"))
         )

@@ -26,7 +26,6 @@ from rtui.registry.rules import Severity
 from rtui.server.files import atomic_file, server_digest, state_folder
 
 MOST_REPORTS: Final = 30
-"""Reports of one server and database that are kept."""
 
 MOST_BYTES: Final = 64 << 20
 """Most bytes of their files together."""

@@ -47,7 +47,6 @@ if TYPE_CHECKING:  # they are imported with Polars
 T = TypeVar("T")
 
 Work: TypeAlias = Scan | SamplePass | ClusterSamplePass
-"""The scan or sample that finds the keys."""
 
 LAST_S: Final = 30.0
 """How long the last questions, about the largest keys, may take; the report is made without them then."""
@@ -59,7 +58,6 @@ ADD_EVERY_S: Final = 0.5
 """Seconds after which held rows are added at the latest."""
 
 LOOK_EVERY_S: Final = 0.02
-"""Seconds between looks at the number of held rows."""
 
 NOT_OF_A_PART: Final = SafeText(
     "The size of every node has to be known (DBSIZE), so that each gives its part of the keys."
@@ -112,7 +110,6 @@ class AnalysisPass:
         self.scope = Scope(*filters, options.depth, options.top, pace=options.pace.value, preset=options.preset)
         """The keys and facts that are counted, as the report states them."""
         self._is_sample = False
-        """Whether the keys are a random sample."""
         self.rows: KeptRows | None = None
         """The rows of all keys so far, if they are kept; another object once the pass begins anew."""
         self.began_at_s = 0.0
@@ -125,7 +122,6 @@ class AnalysisPass:
         self._most_bytes: int | None = None
         """Bound in bytes on the memory of all keys; read for estimates only."""
         self.notes: list[SafeText] = []
-        """Notes on the figures, besides the notes of a scan."""
 
     @property
     def cost(self) -> Cost:

@@ -142,9 +142,7 @@ class ReferenceCheck:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.control = RunControl(options.pace)
-        """Pauses, resumes, stops and paces it."""
         self.found = ReferenceChecks()
-        """The results so far."""
         self._deployment, self._registry, self._options = deployment, registry, options
         self._questions = KeyQuestions(deployment, clock)
         self._rng = new_random("references")

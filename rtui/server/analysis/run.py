@@ -73,11 +73,7 @@ class AnalysisRun:
     """One analysis over a connection that is open; `run` it once. Everything else may be called at any time."""
 
     def __init__(
-        self,
-        connection: Connection,
-        options: AnalysisOptions,
-        *,
-        deployment: Deployment | None = None,
+        self, connection: Connection, options: AnalysisOptions, *, deployment: Deployment | None = None
     ) -> None:
         """Raise PatternError or GuardError for a filter beyond the bounds.
 
@@ -87,7 +83,6 @@ class AnalysisRun:
         self.report: Report | None = None
         """The latest report; the final one once `progress` is over."""
         self.control = RunControl(options.pace)
-        """Pauses, resumes, stops and paces it."""
         self._revision = 0
         self._connection = connection
         self._options = options
@@ -98,7 +93,6 @@ class AnalysisRun:
         """The hot keys of the report, and when they were read."""
         self._failure: SafeText | None = None
         self._notes: list[SafeText] = []
-        """Notes on the figures, besides the notes of the pass."""
         self._is_ended = False
 
     @property
@@ -280,10 +274,7 @@ class AnalysisRun:
         coverage = covered(coverage, cluster, self.control.stop_reason)
         scanned = () if scan is None else scan.notes
         scope = structs.replace(self._pass.scope, pace=self.control.pace.value)
-        notes = (
-            *(*self._connection.notes, *self._deployment.notes),
-            *(*scanned, *self._pass.notes, *self._notes),
-        )
+        notes = (*(*self._connection.notes, *self._deployment.notes), *(*scanned, *self._pass.notes, *self._notes))
         heading = head(
             *(self._connection, nodes.pipelines),
             scope=scope,

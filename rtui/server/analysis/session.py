@@ -66,7 +66,6 @@ class AnalysisStatus:
     outdated: Outdated | None = None
     """Why the figures are outdated; None while they may hold."""
     notes: tuple[SafeText, ...] = ()
-    """Sentences that a reader of the numbers has to know."""
     is_kept: bool = False
     """Whether quitting keeps a partial report."""
 
@@ -132,7 +131,6 @@ class AnalysisSession:
         self._options = options
         self.control = RunControl(options().pace)
         self._columns = self.given_columns = options().columns
-        """The columns given by the options."""
         self._suspended = suspended
         self._clock = clock
         self._stamp: ServerStamp | None = None
@@ -388,4 +386,3 @@ class FixedAnalysis:
 
 
 AnalysisSource: TypeAlias = AnalysisSession | FixedAnalysis
-"""The source of the Analyse screen."""

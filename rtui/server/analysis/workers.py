@@ -53,7 +53,6 @@ if TYPE_CHECKING:  # it is imported with Polars
     from rtui.table.aggregates import Collected
 
 TELL_EVERY_S: Final = 0.25
-"""Seconds between progress messages of a worker."""
 
 STOP_S: Final = 60.0
 """How long a worker may take to end and to hand over its sums once the pass is stopped."""
@@ -82,7 +81,6 @@ class Work(NamedTuple):
     garbage: tuple[int, int, int]
     """After how many new objects garbage is looked for."""
     logs: bool
-    """Whether its log entries are wanted."""
 
 
 class Stop(NamedTuple):
@@ -116,7 +114,6 @@ class Found(NamedTuple):
     scan: ScanPart
     nodes: Sequence[NodeFacts]
     notes: Sequence[SafeText]
-    """Notes on the figures, besides the notes of the scan."""
 
 
 def collect(part: Part, options: AnalysisOptions, parent: Parent | None = None) -> Found:

@@ -147,7 +147,6 @@ class Overviews:
         self.cost = Cost()
         """The cost of all overviews and of the checks of cursors."""
         self.is_sampling = False
-        """Whether an overview is being taken."""
         self.revision = 0
         """Incremented by every change of `is_sampling`."""
         self._deployment, self._store, self._control, self._only = deployment, store, control, only

@@ -30,16 +30,10 @@ class NamePatterns:
     """Walks over the names of a store once."""
 
     def __init__(
-        self,
-        store: NamespaceStore,
-        *,
-        is_complete: bool,
-        match: bytes | None = None,
-        key_type: bytes | None = None,
+        self, store: NamespaceStore, *, is_complete: bool, match: bytes | None = None, key_type: bytes | None = None
     ) -> None:
         """`is_complete` is whether the store has all keys, or all those that match and are of this type."""
         self.read = 0
-        """The number of names read so far."""
         self.is_complete = is_complete
         self._store = store
         self._root, self._of = store.root, store.keys

@@ -43,7 +43,6 @@ from rtui.server.wire.identity import Outdated, ServerStamp, outdated_by_size
 from rtui.server.wire.supervised_tasks import end_task, failure_of, for_each, start_supervised
 
 FILL_POLL_S: Final = 0.2
-"""How often a server that is being filled is asked for its size."""
 
 
 def summed(parts: Sequence[SizeSnapshot | None]) -> SizeSnapshot | None:
@@ -96,7 +95,6 @@ class KeyspacePass:
         self._primary: Primary | None = None
         """The primary if that is a replica."""
         self._nodes: tuple[ServerNode, ...] = ()
-        """All nodes of a cluster that are scanned."""
         self._position = SavedPosition(file, only)
         self.only = only
         self.control = control
@@ -354,12 +352,10 @@ class Passes:
         """The filter that was chosen last."""
         self._new_pass, self._failed = new_pass, failed
         self.shown = new_pass(store, RunControl(pace), only)
-        """The pass whose keys are shown."""
         self._unfiltered: KeyspacePass | None = None
         """The pass over all keys, suspended while a filter is active; None without a filter."""
         self._revision = 0
         self._spent = Cost()
-        """The cost of passes that have ended."""
         self._suspensions = 0
         """The number of running tasks that suspend the scan."""
         self._replacing: asyncio.Task[None] | None = None

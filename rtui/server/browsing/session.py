@@ -79,7 +79,6 @@ class BrowsingSession:
 
             self._log_file = CommandLogFile(self.log, options.log_file)
         self.keys = KeyQuestions(self.deployment, clock)
-        """Answers questions about single keys."""
         store = NamespaceStore(Separators(options.separators), budget_bytes=options.memory_budget_bytes)
         only = ScanFilter(options.match, options.key_type)
         file = SaveFile(target.label, target.db, state_folder)
@@ -98,7 +97,6 @@ class BrowsingSession:
         self.health = HealthSession(
             *(self.deployment, self.capabilities), clock=clock, report=self._latest_report, registry=options.registry
         )
-        """The server's health."""
         self._node_statuses = NodeStatuses(self.deployment)
         self._size: int | None = None
         """The number of keys of the database by the servers' own count; None if any does not report it."""
@@ -106,7 +104,6 @@ class BrowsingSession:
         """The number of rescans; each one reads the LFU settings again."""
         self._refreshing: asyncio.Task[None] | None = None
         self._failures: dict[SafeText, None] = {}
-        """Failures of tasks beside the pass."""
         self._namespace_scans = asyncio.Lock()
 
     @property

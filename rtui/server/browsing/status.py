@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rtui.server.scan.scan import Scan
 
 STATUS_S: Final = 0.25
-"""How often states of nodes are computed anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,6 @@ class BrowsingStatus:
     outdated: Outdated | None = None
     """The reason why the listed keys are outdated; None while they may hold."""
     complete: bool = False
-    """Whether counts are final."""
     nodes: tuple[NodeStatus, ...] = ()
     """The nodes of a cluster by their slots; empty for one server."""
     analysis: Progress | None = None
@@ -123,7 +121,6 @@ class BrowsingStatus:
     trouble: Trouble | None = None
     """The problem of the server or a cluster node, by the figures that are read anyway; None if there is none."""
     notes: tuple[SafeText, ...] = ()
-    """Caveats about the numbers, in sentences."""
 
     @property
     def is_counted(self) -> bool:

@@ -29,11 +29,7 @@ from rtui.server.wire.target import Target
 
 
 def connection_to(
-    target: Target,
-    log: CommandLog | None = None,
-    *,
-    locator: Locator | None = None,
-    logins: Logins | None = None,
+    target: Target, log: CommandLog | None = None, *, locator: Locator | None = None, logins: Logins | None = None
 ) -> Connection:
     """Return a connection that is not open yet; raises TargetError for an unusable credential provider.
 

@@ -100,7 +100,6 @@ class Deployment:
         self.notes: dict[SafeText, None] = {}
         """Notes on why only one node of a cluster is shown, and on replicas that were left."""
         self.revision = 0
-        """Raised by every change of the topology."""
         self.on_change: list[Callable[[], object]] = []
         """Callbacks, without arguments, after each such change."""
         self.replicas = ReplicaConnections(

@@ -182,7 +182,6 @@ class FollowedPrimary:
 
 
 MOST_LAG_S: Final = 10.0
-"""The greatest lag of a replica that is used."""
 
 MOST_NAMED: Final = 5
 """The most primaries without a replica that are named."""
@@ -191,7 +190,6 @@ CHOICE_S: Final = 2.0
 """The time to wait for a replica in sync before a scan begins; else the primary is used."""
 
 CHECK_EVERY_S: Final = 2.0
-"""The interval at which the lag of replicas is checked."""
 
 
 class LagWatch:
@@ -243,7 +241,6 @@ class ReplicaFinder:
         self._places, self._on_left = places, on_left
         self._is_tried = False
         self._zones: dict[Address, SafeText | None] = {}
-        """The availability zones that servers have reported."""
 
     async def locate(self) -> Target:
         """Return the target of the next attempt; raises ConnectFailure if a replica is required and there is none."""
@@ -343,7 +340,6 @@ class ReplicaConnections:
         self._asked: dict[str, AskedReplica] = {}
         """By the ids of the primaries."""
         self._used: set[str] = set()
-        """Primaries whose connection is in use."""
         self._given_up: set[str] = set()
         """Primaries whose replicas were not in sync in time."""
         self._places, self._connect, self._connection_of, self._notes = places, connect, connection_of, notes

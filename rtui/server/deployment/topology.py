@@ -58,7 +58,6 @@ class Node:
     port: int
     is_replica: bool = False
     primary_id: str | None = None
-    """The id of a replica's primary."""
     is_down: bool = False
     """Whether the cluster has marked it as failed, or can't reach it yet."""
     is_suspect: bool = False
@@ -88,9 +87,7 @@ class SlotMove:
 
     slot: int
     source: str
-    """The id of the migrating node."""
     destination: str
-    """The id of the importing node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +138,6 @@ class TopologyChange:
     came: tuple[Node, ...] = ()
     went: tuple[Node, ...] = ()
     promoted: tuple[Node, ...] = ()
-    """Replicas that have become primaries."""
 
     def __bool__(self) -> bool:
         return bool(self.moved or self.came or self.went or self.promoted)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 EXTENSIONS: Final = ("_name_table", "_ranges", "_scan", "_slot_filter")
-"""The modules that are compiled."""
 
 NOT_BUILT: Final = "The engine that scans has not been built for this Python: install rtui again with pip."
 OUTDATED: Final = "The engine that scans is older than its sources: `make engine` builds it."

@@ -28,7 +28,6 @@ MOST_INCOMING: Final = 100
 """The most keys that should point to one."""
 
 PAGE_NOTE: Final = "of the page of the value that is shown"
-"""The note for a value with more pages."""
 
 MOST_JSON_BYTES: Final = 1 << 20
 """The largest document that is read."""
@@ -57,7 +56,6 @@ class KeyReferences:
     notes: tuple[str, ...] = ()
     """Omissions with their reasons: safe sentences without a full stop."""
     is_declared: bool = False
-    """Whether the registry declares references of the key."""
 
     @property
     def dangling(self) -> int:

@@ -20,7 +20,6 @@ NOT_OF_SERVERS: Final = frozenset({CommandGroup.SENTINEL})
 """Groups of commands that only Sentinels have: a server rejects a line with them."""
 
 _OF_SENTINELS: Final = frozenset({"AUTH", "HELLO", "PING", "INFO", "CLIENT SETNAME", "CLIENT SETINFO"})
-"""Commands outside their own group that Sentinels have and are sent."""
 
 REQUIRED_GROUPS: Final = frozenset({CommandGroup.CONNECTION, CommandGroup.KEYSPACE})
 """Groups without which nothing can be browsed."""

@@ -53,7 +53,6 @@ class Trouble:
     is_error: bool
     """Whether it is an error, not a warning."""
     more: int = 0
-    """The number of other rules with findings."""
 
 
 class Health(ABC):
@@ -222,7 +221,6 @@ class HealthSession(Health):
         """Takes full samples, once they have been wanted."""
         self._asking: asyncio.Task[None] | None = None
         self._stopped: SafeText | None = None
-        """The reason why sampling has ended."""
 
     @property
     def revision(self) -> int:

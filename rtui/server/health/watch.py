@@ -22,7 +22,6 @@ from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, RtuiError
 
 EVERY_S: Final = 5.0
-"""The default time between rounds."""
 
 LEAST_EVERY_S: Final = 1.0
 """The shortest time between rounds: all commands then take less than 1 ms of a server's time per second."""
@@ -44,7 +43,6 @@ class NodeHealth:
     label: SafeText
     """`host:port`, as in its samples."""
     id: str = ""
-    """The id of a cluster node."""
     history: SampleHistory = field(default_factory=SampleHistory)
     failure: SafeText | None = None
     """The reason why the last round has no sample of it, a sentence."""

@@ -46,7 +46,6 @@ class LastStages:
         self._tables = tables
         self._plan, self._clock, self._gone = plan, clock, gone
         self._long = WaitingKeys()
-        """Keys that wait for the third stage."""
         self._unbounded = WaitingKeys()
         """Keys that wait for a timed MEMORY USAGE."""
         self._is_timing = False

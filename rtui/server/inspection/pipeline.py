@@ -186,9 +186,7 @@ class InspectionPipeline:
         self._clock = clock
         self._on_server = on_server
         self._typed = WaitingKeys()
-        """Keys that wait for the second stage."""
         self._answered = AnsweredQueries()
-        """Queries whose answers are to be read."""
         self._encoded = WaitingKeys()
         """Keys that wait for the second stage and its query for their encoding."""
         self._every_nth = EveryNth()

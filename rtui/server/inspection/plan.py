@@ -62,17 +62,12 @@ class InspectionPlan:
     """
 
     def __init__(
-        self,
-        capabilities: Capabilities,
-        server: ServerIdentity,
-        no_touch: NoTouch,
-        columns: Columns = ALL_COLUMNS,
+        self, capabilities: Capabilities, server: ServerIdentity, no_touch: NoTouch, columns: Columns = ALL_COLUMNS
     ) -> None:
         self.capabilities = capabilities
         self.columns = columns
         """Which keys each fact is read of, if allowed; to be changed only before the first key is queried."""
         self.server = server
-        """The server whose keys are inspected."""
         self.no_touch = no_touch
         self.changes: dict[SafeText, None] = {}
         """Notes for the reader on servers that changed during the inspection, one sentence each."""

@@ -135,7 +135,6 @@ class Answers:
     errors: dict[int, ServerError] = field(default_factory=dict)
     """By the index of a question, an error reply to its command that is not about one key."""
     elsewhere: list[bytes] = field(default_factory=list)
-    """Keys that another node of the cluster has."""
     unread: Counter[int] = field(default_factory=Counter)
     """By the index of a question, the number of answers that are no value of the fact."""
 
@@ -290,7 +289,6 @@ class WaitingKeys:
 
     def __init__(self) -> None:
         self.keys = 0
-        """How many keys wait."""
         self._joined: dict[_Signature, JoinedKeys] = {}
 
     def add(self, batch: InspectedBatch) -> None:
@@ -324,7 +322,6 @@ class AnsweredQueries:
 
     def __init__(self) -> None:
         self.keys = 0
-        """About how many keys have replies here."""
         self._joined: dict[tuple[Stage, tuple[KeyCommand, ...], _Signature], JoinedKeys] = {}
 
     def add(self, query: Query, replies: Sequence[Reply], now_s: float) -> bool:

@@ -75,11 +75,9 @@ SAMPLED_NOTE: Final = (
     "The bytes of a collection come from five of its elements, as MEMORY USAGE does by default on this server: "
     "where elements differ much in size they are an estimate."
 )
-"""The note on sizes of a server that samples elements for them."""
 
 
 ON_DISK_NOTE: Final = "MEMORY USAGE of this server tells what a key takes on disk: all sizes of keys are sizes on disk."
-"""The note on sizes of a server that keeps its keys on disk."""
 
 
 PROMOTED_NOTE: Final = (

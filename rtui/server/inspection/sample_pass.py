@@ -66,7 +66,6 @@ class SamplePass:
         self._slots = slots
         self.control = control
         self.drawn = 0
-        """Distinct keys drawn, whatever their names."""
         self.population: int | Estimate | None = size
         """Keys of the keyspace that the inspected ones stand for: those whose names match."""
         self._connection = connection

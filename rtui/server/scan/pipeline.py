@@ -117,11 +117,7 @@ class ScanPipeline:
     """Asks one node until its listing has come to its end, and every question about a key is answered."""
 
     def __init__(
-        self,
-        listing: Listing,
-        control: RunControl,
-        sink: Callable[[list[bytes]], object],
-        notes: dict[ScanNote, None],
+        self, listing: Listing, control: RunControl, sink: Callable[[list[bytes]], object], notes: dict[ScanNote, None]
     ) -> None:
         """`sink` gets the keys, and `notes` are for the reader."""
         self.listing = listing

@@ -10,7 +10,6 @@ from typing import Final
 from rtui.keyspace.text.display import SafeText
 
 SPEED_WINDOW_S: Final = 3.0
-"""Seconds over which the speed is measured."""
 
 _SPEED_STEP_S: Final = 0.1
 
@@ -64,7 +63,6 @@ class Cost:
 
     commands: int = 0
     keys: int = 0
-    """Keys that the server returned."""
     bytes_in: int = 0
     bytes_out: int = 0
     server_us: float = 0.0
@@ -99,7 +97,6 @@ class Progress:
     fraction: float | None = 0.0
     """0 … 1, from the cursors; None where they have no position."""
     keys: int = 0
-    """Keys delivered."""
     keys_per_s: float = 0.0
     eta_s: float | None = None
     reason: SafeText | None = None
@@ -112,13 +109,11 @@ class NodeProgress:
     """How far the scan of one of several nodes is."""
 
     id: str | None
-    """Its id in a cluster."""
     label: SafeText
     state: ScanState
     fraction: float | None
     """0 … 1, from its cursors; None where they have no position."""
     keys: int
-    """Keys of it that were delivered."""
     keys_per_s: float
     cost: Cost
     waits_for: SafeText | None = None

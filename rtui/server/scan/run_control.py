@@ -75,13 +75,11 @@ TURN_S: Final = 0.0005
 """Seconds between two turns of other tasks: a keypress needs some ten of them until it is painted."""
 
 YIELD_S: Final = 0.001
-"""The length of that sleep."""
 
 INPUT_S: Final = 0.015
 """Seconds that a run leaves to a keypress, which needs ten turns of the event loop until it is painted."""
 
 INPUT_POLL_S: Final = 0.005
-"""How often a run that yields to input checks whether it still has to."""
 
 ENDED_EARLY: Final = SafeText("it was ended before all keys were seen")
 """Why a run was stopped, unless another reason is given."""
@@ -92,15 +90,12 @@ class RunControl:
 
     def __init__(self, pace: Pace = Pace.GENTLE) -> None:
         self.revision = 0
-        """Grows with every change."""
         self.on_change: list[Callable[[], object]] = []
         """Called after every change."""
         self.stop_reason: SafeText | None = None
         """Why the run was stopped, without a full stop; None while it was not."""
         self.is_paused = False
-        """Whether the user has paused it."""
         self.stopped = asyncio.Event()
-        """Set once the run is to end."""
         self._turns = Turns()
         self._pace = pace
         self._is_suspended = False

@@ -222,7 +222,6 @@ COUNT_US: Final = 1.0
 """Server time of CLUSTER COUNTKEYSINSLOT."""
 
 COUNTS_AT_ONCE: Final = 100
-"""Slots whose size is asked in one write."""
 
 LISTED_WHOLE: Final = 50
 """Slots with up to this many keys are listed whole, as are slots of which half is wanted."""
@@ -234,7 +233,6 @@ MOST_SPANS: Final = 16
 """Most parts, listed side by side, of a slot that is listed whole."""
 
 SLOT_SPAN: Final = POSITION_END // SLOTS
-"""Positions of a slot."""
 
 
 @dataclass(slots=True)
@@ -245,11 +243,9 @@ class WantedKeys:
     size: int
     """Keys that it had when it was counted."""
     most: int
-    """Keys wanted."""
     spans: list[tuple[int, int]] = field(init=False)
     """Positions within the slot that are still to be listed, if it is listed whole."""
     rounds: int = 0
-    """Rounds of random places asked."""
     found: dict[bytes, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -316,7 +312,6 @@ class SlotSample:
 
     def __init__(self) -> None:
         self.calls = 0
-        """SCANs that were answered."""
         self.total: int | None = None
         """Keys of all slots, None where they were not counted."""
         self.failure: RtuiError | None = None

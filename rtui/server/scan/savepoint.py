@@ -67,7 +67,6 @@ class Savepoint:
     """A hash that identifies MATCH and TYPE."""
     remaining: tuple[CursorSpan, ...]
     saved_at_s: float
-    """Unix time."""
 
     def spans(self) -> tuple[CursorSpan, ...]:
         """The whole keyspace: first the remaining ranges, then from 0 the scanned ones, whose keys are not saved."""

@@ -36,7 +36,6 @@ class Totals:
     fraction: float | None
     """The mean of the nodes' progress, None when one does not know its own."""
     keys: int
-    """Keys delivered."""
     waits_for: SafeText | None
     """Why one of them waits, if any does."""
     was_resized: bool

@@ -30,7 +30,6 @@ class ServerClock:
         self.us = 0.0
         """Server time of our commands as far as it is known, in µs."""
         self.is_known = False
-        """Whether any of it is known."""
         forms = dict.fromkeys(form.encode() for name in names for form in (name, name.split("|", 1)[0]))
         self._line = re.compile(
             rb"^cmdstat_(?:%b):calls=([0-9]{1,19}),usec=([0-9]{1,19})," % b"|".join(map(re.escape, forms)), re.MULTILINE
@@ -61,7 +60,6 @@ class ServerClock:
 
 
 PROBE_EVERY_S: Final = 2.0
-"""How often the server is probed."""
 
 FIRST_PROBES_S: Final = (0.1, 0.3)
 """Pauses between the first probes, from which the first COUNTs are chosen."""
@@ -80,7 +78,6 @@ class ScanProbe:
         self.size: int | None = None
         """Keys of the database by DBSIZE, None where that is refused."""
         self.due_at = now
-        """When it is time for another probe."""
         self._largest_size = 0
         self._probes = 0
         self._asks_size = self._asks_clock = True

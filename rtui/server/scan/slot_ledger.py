@@ -138,7 +138,6 @@ class _Node:
     """The ledger's record of one node."""
 
     is_by_slot: bool
-    """Whether its cursors go slot by slot."""
     owned: frozenset[int] = NONE
     moves: Mapping[int, str] = field(default_factory=dict)
     """Slots that are being moved, with the id of the node that is to have each."""
@@ -183,7 +182,6 @@ class SlotLedger:
         """Slots of which every key was delivered, and slots outside `only`."""
         self._nodes: dict[str, _Node] = {}
         self._views = 0
-        """Number of views received."""
 
     def add_node(self, node_id: str, *, is_by_slot: bool) -> None:
         """Expect views of a node; or begin anew with it, as after a restart: it has visited nothing."""
@@ -313,10 +311,8 @@ class SlotLedger:
 
 
 DROP: Final = 0
-"""Keys of the slot are dropped."""
 
 ACCEPT: Final = 1
-"""Keys of the slot are delivered."""
 
 ACCEPT_NEW: Final = 2
 """Keys of the slot are delivered unless their fingerprint is known."""
@@ -344,7 +340,6 @@ class ClusterSlots:
         self.unsure = 0
         """Keys that may be delivered twice: their slots were visited again, and they had no fingerprints any more."""
         self.revision = 0
-        """Grows with all progress of the scan."""
         self._most = most
         self._filters: dict[str, SlotFilter] = {}
         self._left: list[tuple[set[int], array[int]]] = []

@@ -123,9 +123,7 @@ class WaitingCandidates:
 
     def __init__(self, stages: int) -> None:
         self.keys = 0
-        """How many keys wait."""
         self.is_timing = False
-        """Whether a question that goes alone is under way."""
         self._by_stage: list[dict[bytes | None, list[Candidate]]] = [{} for _ in range(stages)]
         self._timed: list[Candidate] = []
 

@@ -72,9 +72,7 @@ class KeyFinder:
         """`allowed` holds the commands that the server and the user allow; `clock` returns seconds since the epoch."""
         self.matches = matches
         self.seen = 0
-        """Names looked at."""
         self.named = 0
-        """Names that pass the query's terms about names."""
         self.vanished = 0
         """Keys that no longer existed when they were queried."""
         self.undecided: Counter[Fact] = Counter()
@@ -82,7 +80,6 @@ class KeyFinder:
         self.reasons: dict[Fact, SafeText] = {}
         """Why such a fact is not known, of the first key, without a full stop."""
         self.asked: Counter[Fact] = Counter()
-        """Questions that were answered."""
         self.on_absent: Callable[[Sequence[bytes]], object] | None = None
         """See `ScanQueries`."""
         self.beside: list[bytes] = []

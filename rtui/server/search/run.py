@@ -54,7 +54,6 @@ FED_AHEAD: Final = 4_000
 """Keys waiting to be asked about from which no further names are searched."""
 
 FED_POLL_S: Final = 0.005
-"""Seconds between looks whether fewer keys wait."""
 
 LIMIT_REACHED: Final = SafeText("as many matches as were wanted have been found")
 """Why a search was stopped that ends there."""
@@ -391,7 +390,6 @@ NEVER: Final = 1e300
 """The weight of a key that never expires: after all that do, before keys with an unknown time to live."""
 
 POLL_S: Final = 0.05
-"""Seconds between looks at the replies so far."""
 
 
 def weight(fact: Fact, value: Any, asked_at_s: float = 0.0) -> float:

@@ -70,7 +70,6 @@ class Search(ABC):
         """
         self.query, self.order, self.columns, self.limit = query, order, tuple(columns), limit
         self.control = RunControl(pace)
-        """Pauses, resumes, stops and paces it."""
         self._agreed = asyncio.Event()
         self._is_over = False
         self._failure: RtuiError | None = None

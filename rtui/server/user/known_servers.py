@@ -44,7 +44,6 @@ from rtui.server.wire.target import (
 )
 
 MAX_PROFILE_BYTES: Final = 1 << 20
-"""A larger file is refused."""
 
 _Text = Annotated[str, Meta(min_length=1, pattern=r"\A[^\0]*\Z")]
 
@@ -87,7 +86,6 @@ class _Profile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 _PLAIN_FIELDS: Final = ("host", "port", "user", "db", "protocol", "cluster", "only_node", "replicas", "zone")
-"""Fields that go into the target unchanged."""
 _TLS_PATHS: Final = ("cacert", "cacertdir", "cert", "key")
 _PRIVATE: Final = ("password", "key_password", "sentinel_password", "password_command", "credential_provider", "rename")
 """Fields that others must not read, or must not change because they are executed; new command names may be secret."""
@@ -218,8 +216,7 @@ class Profiles:
             ) from None
         if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO) and _has_password(tables):
             raise self._error(
-                f"{self.path} holds what is private, and others may read or change it.",
-                f"Run: chmod 600 {self.path}",
+                f"{self.path} holds what is private, and others may read or change it.", f"Run: chmod 600 {self.path}"
             )
         return tables
 

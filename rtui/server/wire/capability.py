@@ -199,7 +199,6 @@ def means_gone(error: ServerError) -> bool:
 
 
 CommandRunner: TypeAlias = Connection | Lane
-"""A sender of single commands."""
 
 
 class SentAhead(Protocol):
@@ -241,10 +240,7 @@ class Querier:
         return self._replies(commands, refused, self.connection.run(*sent) if sent else None)
 
     async def _replies(
-        self,
-        commands: Sequence[Command],
-        refused: Mapping[str, ServerError],
-        answered: Awaitable[list[Reply]] | None,
+        self, commands: Sequence[Command], refused: Mapping[str, ServerError], answered: Awaitable[list[Reply]] | None
     ) -> list[Reply]:
         answers = iter([] if answered is None else await answered)
         replies = [refused[command.name] if command.name in refused else next(answers) for command in commands]

@@ -254,7 +254,6 @@ class LogEntry:
     error: str = ""
     """The code of the first error reply, such as `NOPERM`; not looked for in a sum."""
     is_over: bool = False
-    """Whether it is final."""
     sent_s: float = 0.0
     """When it was sent, on the monotonic clock."""
 
@@ -296,11 +295,9 @@ class CommandLog:
     def __init__(self, *, most_entries: int = MOST_ENTRIES, most_bytes: int = MOST_BYTES) -> None:
         self.entries: deque[LogEntry] = deque()
         self.commands = self.bytes_out = self.bytes_in = 0
-        """The totals of all lanes, including dropped entries."""
         self.dropped = 0
         """Entries that have made room for later ones."""
         self.revision = 0
-        """Raised by every change."""
         self.failure: SafeText | None = None
         """Why the log file that was asked for is not written, a sentence; None while it is."""
         self.on_over: list[Callable[[LogEntry], object]] = []
@@ -380,7 +377,6 @@ class LaneLog:
     """Measures the replies to single commands; None while they are summed up."""
     _owed: deque[_Owed] = field(default_factory=deque)
     _sum: LogEntry | None = None
-    """The entry that sums up current commands."""
     _counted_in: int = 0
     """The bytes that had arrived at the lane when they were last counted."""
     _timer: asyncio.TimerHandle | None = None

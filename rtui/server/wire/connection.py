@@ -89,9 +89,7 @@ class Connection:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.log = CommandLog() if log is None else log
-        """The log of all commands."""
         self.sent = SentCounts()
-        """Counts the commands on both lanes."""
         self._opener = LaneOpener(target, self.log, self.sent, locator, logins)
         self.state: State = Lost(None, 0, 0.0)
         self.revision = 0
@@ -106,7 +104,6 @@ class Connection:
         self.generation = 0
         """The number of times the connection was made: after each, facts about the server may not hold any more."""
         self.redirects = 0
-        """The number of MOVED replies on the interactive lane."""
         self.cursors_are_positions: bool | None = None
         """Whether made-up cursors of SCAN were proven to be positions; None before that, and after each reconnect."""
         self.bulk_turns = 0

@@ -92,9 +92,7 @@ class ExitCode(IntEnum):
     SERVER = 4
     """The server can't be reached, refuses something required, or its connection is lost for good."""
     OUTPUT = 5
-    """The output can't be written."""
     FAULT = 70
-    """A fault of rtui itself."""
     READER_GONE = 141
     """The output's reader is gone: the code that shells give a program ended by SIGPIPE."""
 
@@ -103,7 +101,6 @@ class RtuiError(Exception):
     """An exception that is shown to the user: a short `title`, `happened`, a `remedy`; all safe to show."""
 
     exit_code = ExitCode.SERVER
-    """The exit code of a command that it ends."""
 
     def __init__(self, title: str, happened: str, remedy: str = "") -> None:
         super().__init__(title, happened, remedy)

@@ -50,7 +50,6 @@ class ServerIdentity:
     replicas: tuple[Address, ...] = ()
     """For a primary, the addresses of online replicas, as they announced them."""
     zone: SafeText | None = None
-    """The availability zone that it runs in."""
     cluster_enabled: bool | None = None
     cluster_known_nodes: int | None = None
     cluster_epoch: int | None = None
@@ -220,7 +219,6 @@ class ServerStamp:
     run_id: str | None
     """None if it is unknown."""
     generation: int
-    """The generation of the connection."""
 
     def outdated(self, server: ServerIdentity, generation: int, now_s: float) -> Outdated | None:
         """Return why the stamped data may be outdated: the server has restarted, or another one answers now.

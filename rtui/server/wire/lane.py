@@ -156,9 +156,7 @@ class Lane(asyncio.BufferedProtocol):
         self.max_reply_bytes = max_reply_bytes
         """A server that sends a longer reply is disconnected."""
         self.protocol: ProtocolVersion = 2
-        """The version of the Redis protocol, from the handshake."""
         self.server = ServerIdentity()
-        """The server at the other end, from the handshake."""
         self.no_touch = NoTouch.UNSUPPORTED
         """Whether reading leaves idle times and frequencies unchanged, from the handshake."""
         self._loop = asyncio.get_running_loop()
@@ -169,7 +167,6 @@ class Lane(asyncio.BufferedProtocol):
         self.ended_at: float | None = None
         """When the connection ended, on the clock of the event loop."""
         self.round_trip_s = math.inf
-        """The shortest time from a write to its replies."""
         self._ready_s: float | None = None
         self._last_reply_s = 0.0
         self._buffer = bytearray(READ_BUFFER_BYTES)

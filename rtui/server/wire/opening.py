@@ -207,12 +207,7 @@ class LaneOpener:
     """Opens lanes to one target; each is returned to its caller, or closed. After `stop` it opens no more."""
 
     def __init__(
-        self,
-        target: Target,
-        log: CommandLog,
-        sent: SentCounts,
-        locator: Locator | None,
-        logins: Logins | None,
+        self, target: Target, log: CommandLog, sent: SentCounts, locator: Locator | None, logins: Logins | None
     ) -> None:
         """All commands are written to `log` and counted in `sent`."""
         self.target = target

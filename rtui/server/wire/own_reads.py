@@ -64,7 +64,6 @@ class OwnReads:
     def __init__(self) -> None:
         self._reads: OrderedDict[int, OwnRead] = OrderedDict()
         self.revision = 0
-        """Raised by every read."""
 
     def __len__(self) -> int:
         return len(self._reads)

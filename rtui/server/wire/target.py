@@ -32,7 +32,6 @@ PROXY_SCHEMES: Final = {
     "socks4a": "socks4",
     "http": "http",
 }
-"""The schemes of a proxy URL, with python-socks' names for them."""
 
 _SSH_HOST: Final = re.compile(r"(?!-)[^\s\x00-\x1f\x7f]{1,255}\Z")
 """A host for ssh, with or without a user; never an option."""
@@ -198,7 +197,6 @@ _OTHER_SCHEMES: Final = {
     **dict.fromkeys(("file", "redis+unix", "redis-socket", "redis+socket", "unix+redis"), "unix"),
     **dict.fromkeys(("redis-sentinel", "redis+sentinel", "sentinels"), "sentinel"),
 }
-"""Schemes of other programs, with the equivalent here."""
 _SHAPES: Final = (
     "Write it as host, host:port, [IPv6]:port, redis://user:password@host:port/db, unix:///path/to/socket or "
     "sentinel://user:password@host,host/service/db."
@@ -289,7 +287,6 @@ class Target:
     way: Way = field(default_factory=Way)
     """How connections reach it: SSH hosts, proxy, address map, timeouts."""
     names: CommandNames = field(default_factory=CommandNames)
-    """The server's names of renamed commands."""
     sentinels: Sentinels | None = None
     """The Sentinels that find the server; host and port are their last answer."""
     registry: str | None = None

@@ -39,7 +39,6 @@ SHORT_BYTES: Final = 64
 """The longest members that are listed if some are too large to be read."""
 
 LENGTHS_AT_ONCE: Final = 13
-"""The number of lengths that are asked for in one write."""
 
 
 async def read_list(reader: ValueReader) -> Preview:

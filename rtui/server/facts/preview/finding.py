@@ -17,13 +17,7 @@ from typing import Final
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.server import guard
-from rtui.server.facts.preview.collections import (
-    ARRAY_COLUMNS,
-    LIST_COLUMNS,
-    SET_COLUMNS,
-    ZSET_COLUMNS,
-    array_rows,
-)
+from rtui.server.facts.preview.collections import ARRAY_COLUMNS, LIST_COLUMNS, SET_COLUMNS, ZSET_COLUMNS, array_rows
 from rtui.server.facts.preview.hashes import read_named, with_ttls
 from rtui.server.facts.preview.page import Find, Page, Preview, PreviewKind, PreviewRow, Unread
 from rtui.server.facts.preview.streams import MAX_ENTRIES, STREAM_COLUMNS, entry_rows, page_of_entries
@@ -270,10 +264,7 @@ async def find_in_string(reader: ValueReader) -> Preview:
             found = at + place
             window = await read_string(replace(reader, page=Page(found, number=2)))
             return replace(
-                window,
-                page=reader.page,
-                next_page=reader.page.following(found + 1),
-                looked_at=found - offset + 1,
+                window, page=reader.page, next_page=reader.page.following(found + 1), looked_at=found - offset + 1
             )
         if len(data) < MAX_WINDOW_BYTES:
             return replace(reader.preview(PreviewKind.NOTHING), looked_at=at + len(data) - offset)

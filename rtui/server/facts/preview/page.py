@@ -38,7 +38,6 @@ class Meaning(StrEnum):
     DURATION_MS = "milliseconds"
     STREAM_ID = "stream id"
     DEGREES = "degrees"
-    """A longitude or latitude."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +131,7 @@ class Page:
     seen: int | None = 0
     """The number of elements before it, or None."""
     find: Find | None = None
-    """Restricts the page to matching elements."""
     span: Span | None = None
-    """Restricts the page to a span."""
     is_short: bool = False
     """Whether the position is a cursor for short members only: see `collections`."""
     on_purpose: int = 0
@@ -200,7 +197,6 @@ class Preview:
     sections: tuple[SideTable, ...] = ()
     next_page: Page | None = None
     notes: tuple[str, ...] = ()
-    """Safe sentences."""
     refusal: Unknown | None = None
     """The reason why nothing, or nothing more, is shown."""
     first: int | None = None
