@@ -190,9 +190,6 @@ class ClusterScan:
     ) -> None:
         """Scan these nodes. Nodes that join later are made by `new_scan` and appended to `nodes`."""
         self.slots = slots
-        self.is_unsure = False
-        """Whether it ended because keys may be delivered twice after fingerprints were forgotten: start the whole scan
-        anew."""
         self._cluster, self._control = cluster, control
         self._nodes, self._new_scan = nodes, new_scan
         self._absent = AbsentKeys(slots.ledger, nodes)
@@ -216,15 +213,12 @@ class ClusterScan:
         has_keys = self._absent or any(node.pipeline.waiting for node in self._nodes)
         return self.slots.ledger.is_complete and not has_keys
 
-    async def run(self, *, may_forget: bool) -> None:
-        """Scan until every slot is covered, or the run is stopped, or there is no more progress.
-
-        Unless it `may_forget`, it ends as soon as keys may be delivered twice.
-        """
+    async def run(self) -> None:
+        """Scan until every slot is covered, or the run is stopped, or there is no more progress."""
         for node in self._nodes:
             self._begin(node)
         try:
-            await self._watch(may_forget=may_forget)
+            await self._watch()
         finally:
             tasks = [*self._tasks, *([] if self._looking is None else [self._looking])]
             for task in tasks:
@@ -281,7 +275,7 @@ class ClusterScan:
         if node.node.id is not None:
             self.slots.ledger.lose(node.node.id)
 
-    async def _watch(self, *, may_forget: bool) -> None:
+    async def _watch(self) -> None:
         """Look after all nodes until nothing is left to do."""
         seen, progress_at = (-1, 0, 0), self._loop.time()
         while True:
@@ -302,9 +296,6 @@ class ClusterScan:
             now = self._loop.time()
             self._wake(now)
             if self.is_whole and self._all_are_waiting():
-                return
-            if self.slots.unsure and not may_forget:
-                self.is_unsure = True
                 return
             self._look_for_nodes(now)
             listed = sum(node.listing.keys for node in self._nodes)

@@ -195,10 +195,6 @@ class Listing:
             self._was_resized = self.was_resized
             self._begin(node)
 
-    def use_slots(self, slots: ClusterSlots) -> None:
-        """Begin again from the start with another `ClusterSlots`; the scan must not run."""
-        self.passes = SlotPasses(self.node, slots)
-
     def take_page(self, one: Range, reply: Reply) -> list[bytes]:
         """Move a range on by the reply to its SCAN; return the keys that are to be delivered.
 

@@ -44,7 +44,6 @@ class ScanNote(enum.Enum):
     NODE_REPLICA_LEFT = "A replica was left for another server: what was not confirmed to be listed in full is again."
     UNCONFIRMED = "The primary can't be asked whether its replica has followed it to the end: keys may be missing."
     PLAIN_NODE = "The cursors of a node go backwards: it is scanned again, in one range; each key counts once."
-    FORGOTTEN = "Slots moved after too many keys to remember: the scan began again."
     TAKING_IN = "A node takes in slots that no other node hands over: keys of these may be counted twice or not at all."
     UNSURE = "The connection was remade and the server does not tell whether it was restarted: keys may be missing."
     PLAIN = "This server's cursors go backwards: the scan began again, without progress and in one range."

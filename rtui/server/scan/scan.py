@@ -107,13 +107,13 @@ class Scan:
         control.on_change.append(self._control_changed)
         self._notes: dict[ScanNote, None] = {}
         self._cluster = cluster
-        self._only_slots = only_slots
-        self._slots = None if cluster is None else self._new_slots(len(nodes))
-        if self._slots is not None:
+        self._slots: ClusterSlots | None = None
+        if cluster is not None:
+            most = MOST_BYTES // 8 // max(1, min(len(nodes), NODES_AT_ONCE))
+            self._slots = ClusterSlots(most, only_slots)
             for node in nodes:
                 self._slots.add_delivered(node.first_keys)
         self._cluster_scan: ClusterScan | None = None
-        self._may_forget = False
 
         only = ScanFilter(match, key_type)
 
@@ -218,8 +218,9 @@ class Scan:
         self._is_running = True
         self._going_since = None if self.control.is_held else self._loop.time()
         try:
-            if self._cluster is not None:
-                await self._scan_cluster(self._cluster)
+            if self._cluster is not None and self._slots is not None:
+                self._cluster_scan = ClusterScan(self._slots, self._cluster, self.control, self._nodes, self._new_scan)
+                await self._cluster_scan.run()
             else:
                 async with asyncio.TaskGroup() as group:
                     for node in self._nodes:
@@ -230,22 +231,6 @@ class Scan:
 
     async def _scan_node(self, node: NodeScan) -> None:
         node.failure = await failure_of(node.run(), name="rtui scan of a node")
-
-    def _new_slots(self, nodes: int) -> ClusterSlots:
-        return ClusterSlots(MOST_BYTES // 8 // max(1, min(nodes, NODES_AT_ONCE)), self._only_slots)
-
-    async def _scan_cluster(self, cluster: Cluster) -> None:
-        """Scan all slots; a second time from the beginning where too many keys had to be remembered."""
-        while self._slots is not None:
-            run = self._cluster_scan = ClusterScan(self._slots, cluster, self.control, self._nodes, self._new_scan)
-            await run.run(may_forget=self._may_forget)
-            if not run.is_unsure:
-                break
-            self._may_forget = True
-            self._slots = self._new_slots(len(self._nodes))
-            for node in self._nodes:
-                node.listing.use_slots(self._slots)
-            self._begin_again(ScanNote.FORGOTTEN)
 
     @property
     def uncovered(self) -> list[UncoveredSlots]:
