@@ -141,7 +141,6 @@ class Aggregates:
         self._wait(_Piece(partial(named_rows, keys), len(keys), 0, is_unread=True))
 
     def add_vanished(self, count: int) -> None:
-        """Count keys that were gone between the listing and the inspection."""
         self.vanished_keys += count
         self.revision += 1
 
@@ -192,7 +191,6 @@ class Aggregates:
         return (yield from steps)
 
     def _fold(self) -> Slices[None]:
-        """Fold the rows that wait now, a chunk at a time."""
         left = self._came - self._folded
         while left > 0 and self._waiting:
             left -= self._fold_chunk(min(CHUNK, left))
@@ -293,7 +291,6 @@ class NameTree:
         self._found = Partial(Patterns(separators), origin_min=0, top=0)
 
     def add(self, names: Sequence[bytes]) -> Slices[None]:
-        """Add names."""
         if names:
             self._found.add(named_rows(names), 0, is_unread=True)
         yield

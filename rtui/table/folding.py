@@ -69,7 +69,6 @@ class Distinct:
         return self._hashes
 
     def add(self, hashes: Iterable[int]) -> None:
-        """Count hashes."""
         self._hashes.update(hashes)
         if len(self._hashes) > 4 * MOST_HASHES:  # choosing the smallest ones each time would be slow
             self._hashes = self.hashes

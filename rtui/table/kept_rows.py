@@ -321,7 +321,6 @@ def _name(term: Term, separators: Separators) -> pl.Expr:
 
 
 def _compared(found: TextTest) -> pl.Expr:
-    """Return the expression for comparisons of text."""
     if () in found.any_of or not found.any_of:
         return pl.lit(() in found.any_of)
     each = ([_COMPARED[comparison](value) for comparison, value in parts] for parts in found.any_of)

@@ -122,7 +122,6 @@ class KeyCount:
         """Checksum, beginning and length of names that are too long to be examples."""
 
     def copy(self) -> KeyCount:
-        """Return a count of the same keys."""
         made = KeyCount()
         made.merge(self)
         return made
@@ -170,7 +169,6 @@ class KeyCount:
 
 
 def copied(counts: Mapping[K, KeyCount], slicer: Slicer) -> Slices[defaultdict[K, KeyCount]]:
-    """Return a copy of counts, none of which may change meanwhile."""
     made: defaultdict[K, KeyCount] = defaultdict(KeyCount)
     for what, count in counts.items():
         made[what] = count.copy()
@@ -179,7 +177,6 @@ def copied(counts: Mapping[K, KeyCount], slicer: Slicer) -> Slices[defaultdict[K
 
 
 def joined(counts: Iterable[KeyCount]) -> KeyCount:
-    """Return the keys of several counts in one."""
     found = KeyCount()
     for one in counts:
         found.merge(one)

@@ -108,7 +108,6 @@ class Lives:
         return np.where(levels == 0, offsets, _BEFORE_MIN + (levels << _LEVEL_BITS) + offsets)
 
     def _coarsen(self) -> None:
-        """Join neighbouring bins if there are too many."""
         while len(self._expiries) > MOST_BINS and self.coarseness < FINENESS:
             if len(self._expiries.settle()[0]) > MOST_BINS:
                 self._join(self.coarseness + 1)

@@ -231,7 +231,6 @@ class _Names(Words):
         return found
 
     def _longest_words(self) -> Places:
-        """Return the length of the longest word of each name."""
         found = np.zeros(len(self.ends), np.int64)
         np.maximum.at(found, self._segment_of, self._of_words.lengths)
         return found

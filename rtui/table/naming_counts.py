@@ -112,7 +112,6 @@ class NamingCounts:
                 yield entry, b"", found & self.enabled
 
     def add(self, counted: Iterable[CountedName]) -> None:
-        """Add keys."""
         for entry, namespace, found, keys in counted:
             found &= self.kept if entry < 0 else self.enabled  # noqa: PLW2901
             if found:
@@ -120,7 +119,6 @@ class NamingCounts:
         self._bound()
 
     def merge(self, other: NamingCounts) -> None:
-        """Add the counts of other keys by the same registry."""
         for first in other._whole - self._whole:
             self._join(first)
         self.add((*place, found, count) for (place, found), count in other._counts.items())

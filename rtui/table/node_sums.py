@@ -233,7 +233,6 @@ class _Tallies:
         self._rows["large"] = _listed(sizes.astype(np.float64))
 
     def expiring(self, group: int) -> int:
-        """Return how many keys expire."""
         of_group: list[int] = self._rows["lives"][group]
         return of_group[lives.KNOWN] - of_group[lives.LASTING]
 

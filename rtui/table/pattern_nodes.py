@@ -298,7 +298,6 @@ class PatternNodes:
                 self._adopt(target, name, child)
 
     def _lose(self, node: int, lost: tuple[bool, bool]) -> None:
-        """Note that keys or namespaces below a node have been merged."""
         if lost != _NONE_LOST:
             before = self.has_lost[node]
             self.has_lost[node] = before[0] or lost[0], before[1] or lost[1]
@@ -330,7 +329,6 @@ class PatternNodes:
             self._crowded[parent] = None
 
     def _take(self, parent: int, name: Name) -> int:
-        """Remove a node from the tree."""
         children = self._children[parent] or {}
         child = children.pop(name)
         self._unlist(parent, child)

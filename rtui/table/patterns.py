@@ -76,7 +76,6 @@ class _Asked(NamedTuple):
     known: dict[bytes, Form]
 
     def forms(self, some: Places, identifiers: Identifiers) -> Iterator[tuple[bytes, Form]]:
-        """Yield some segments with their forms."""
         for text in self.segments.texts(self.places[some]):
             form = self.known.get(text)
             if form is None:

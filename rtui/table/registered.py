@@ -127,7 +127,6 @@ class EntryCounts:
             self._shown[index].merge(shown)
 
     def layouts(self) -> dict[int, list[tuple[Layout, int]]]:
-        """Return by entry how many keys it has of each layout."""
         found: defaultdict[int, list[tuple[Layout, int]]] = defaultdict(list)
         for layout, keys in self._layouts.items():
             for index, count in keys.items():
@@ -135,7 +134,6 @@ class EntryCounts:
         return found
 
     def keys_by_entry(self) -> Counter[int]:
-        """Return how many keys each entry has."""
         found: Counter[int] = Counter()
         for keys in self._layouts.values():
             found.update(keys)
@@ -429,7 +427,6 @@ class RegistryCounts:
         return made
 
     def merge(self, other: RegistryCounts) -> None:
-        """Add the counts of other keys by the same registry."""
         self.entries.merge(other.entries)
         self.naming.merge(other.naming)
 

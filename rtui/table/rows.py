@@ -224,7 +224,6 @@ def _same(table: pl.DataFrame) -> dict[str, Any]:
 
 
 def _packed(table: pl.DataFrame) -> Chunk:
-    """Return rows in as little memory as they need."""
     same = _same(table)
     columns = [_narrow(column) for column in table.drop(*same)]
     return _in_memory(pl.DataFrame(columns).rechunk(), same)

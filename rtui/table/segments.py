@@ -92,7 +92,6 @@ class Segments:
     """By segment: whether it looks like a code rather than a word."""
 
     def texts(self, segments: Places) -> list[bytes]:
-        """Return some segments."""
         joined = self.joined
         places = zip(self.starts[segments].tolist(), self.ends[segments].tolist(), strict=True)
         return [joined[start:end] for start, end in places]

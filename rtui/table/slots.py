@@ -120,13 +120,11 @@ class Slots:
             self.tags.add(tags, sizes, has_size)
 
     def merge(self, other: Slots) -> None:
-        """Add the sums of other keys."""
         self.rows += other.rows
         carried(self.rows[:, LOW : HIGH + 1])
         self.tags.merge(other.tags)
 
     def copy(self) -> Slots:
-        """Return the same sums."""
         made = Slots()
         made.rows = self.rows.copy()
         made.tags.rows, made.tags.floor = self.tags.rows, self.tags.floor

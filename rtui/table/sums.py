@@ -103,7 +103,6 @@ class Chunk:
         return carried(np.column_stack((low, high)))
 
     def squares(self, sizes: Whole, rows: Flags | slice = slice(None)) -> Real:
-        """Return the sums of the squares of sizes."""
         as_real = sizes.astype(np.float64)
         return np.bincount(self.at[rows], as_real * as_real, len(self.used)).astype(np.float64, copy=False)
 
@@ -177,7 +176,6 @@ class Dense:
             self.rows = np.concatenate((self.rows, added))
 
     def add(self, groups: Whole, rows: NDArray[Any], columns: slice = slice(None)) -> None:
-        """Add rows of groups, each of which is there once."""
         if len(groups):
             self.grow(int(groups.max()) + 1)
             self.rows[groups, columns] = self._operation(self.rows[groups, columns], rows)
@@ -217,7 +215,6 @@ class Sparse:
         return sum(len(keys) for keys, _ in self._parts)
 
     def add(self, groups: Whole, buckets: Whole, *columns: NDArray[Any]) -> None:
-        """Add rows."""
         if len(groups):
             self._parts.append(((groups << self.bits) | buckets, list(columns)))
             if len(self) > 2 * self._settled + (1 << 14):
@@ -295,7 +292,6 @@ class Spreads:
         self.buckets = Sparse(BUCKET_BITS)
 
     def add(self, chunk: Chunk, sizes: Whole, rows: Flags) -> None:
-        """Add the sizes of some rows of a chunk."""
         counts = chunk.count(rows)
         self.sums.add(chunk.used, np.column_stack((counts, chunk.halves(sizes, rows))))
         carried(self.sums.rows[:, 1:])

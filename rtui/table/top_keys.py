@@ -94,7 +94,6 @@ class Ranking:
         self._name_bytes = sum(map(len, self._records))
 
     def records(self) -> tuple[KeyRecord, ...]:
-        """Return the first records, best first."""
         ranked = self._ranked()
         return tuple(ranked[: self._fitting(ranked)])
 
@@ -105,7 +104,6 @@ class Ranking:
         return sorted(self._records.values(), key=self._rank)[: self._top]
 
     def _fitting(self, ranked: list[KeyRecord]) -> int:
-        """Return how many of these records are listed."""
         if self._name_bytes <= self._max_bytes:
             return len(ranked)
         return fitting((record.key for record in ranked), self._max_bytes)
@@ -380,12 +378,10 @@ class Tops:
         return rows
 
     def merge(self, other: Tops) -> None:
-        """Add the first rows of other keys."""
         if other.rows.height:
             self._join(other.rows)
 
     def copy(self) -> Tops:
-        """Return the same lists."""
         made = Tops(self.top)
         made.rows, made._floors = self.rows, self._floors.copy()
         return made

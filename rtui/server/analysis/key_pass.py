@@ -125,7 +125,6 @@ class AnalysisPass:
 
     @property
     def cost(self) -> Cost:
-        """Cost so far."""
         cost = Cost() if self.work is None else self.work.cost
         return replace(cost, commands=cost.commands + self.nodes.extra_commands)
 
@@ -216,7 +215,6 @@ class AnalysisPass:
             self._most_bytes = max(sum(bound for bound in found if bound is not None), self._most_bytes or 0)
 
     def _begin_findings(self) -> None:
-        """Make all nodes count in one new place."""
         self.findings = self._new_findings()
         self.nodes.use(self.findings)
 

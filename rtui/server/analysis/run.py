@@ -136,7 +136,6 @@ class AnalysisRun:
         return PassRows(rows, self._pass.scope)
 
     def forget_rows(self) -> None:
-        """Drop the rows, and remove their files."""
         if self._made is not None and self._made.rows is not None:
             self._made.rows.close()
 

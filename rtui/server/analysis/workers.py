@@ -271,7 +271,6 @@ def serve(parent_id: int) -> NoReturn:
 
 
 def packed(message: object) -> bytes:
-    """Return a message to a worker, passwords in it too."""
     data = io.BytesIO()
     _Pickler(data, pickle.HIGHEST_PROTOCOL).dump(message)
     return data.getvalue()
@@ -312,7 +311,6 @@ class Worker:
     _limit: asyncio.Timeout | None = None
 
     def send(self, message: object) -> None:
-        """Write a message to the process, if there is one."""
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.write(packed(message))
 
@@ -475,7 +473,6 @@ async def collect_in_workers(made: AnalysisPass, options: AnalysisOptions, deplo
 
 
 def _lost(worker: Worker, nodes: InspectedNodes, why: SafeText) -> ScanPart:
-    """Return the part of a worker that has found nothing in the end."""
     known = {node.node.id: frozenset(each_slot(node.slots or ())) for node in nodes.all}
     lost = {one: (nodes.label_of(one), known.get(one, frozenset())) for one in worker.part.nodes}
     unserved = worker.part.slots.difference(*(slots for _, slots in lost.values()))

@@ -115,13 +115,11 @@ class KeyspacePass:
 
     @property
     def revision(self) -> int:
-        """Grows with every change of cost, state or notes."""
         parts = (self.first_page, self.overviews, self.control)
         return self.cost.commands + self._changes + sum(part.revision for part in parts)
 
     @property
     def cost(self) -> Cost:
-        """The cost of the pass so far."""
         before = self.first_page.cost + self._other_cost + self.overviews.cost
         return before if self.scan is None else before + self.scan.cost
 
@@ -170,7 +168,6 @@ class KeyspacePass:
         self._task = asyncio.create_task(self.run(resume=resume), name="rtui pass")
 
     async def end(self) -> None:
-        """Cancel the pass, saving its position for a later run."""
         if self.scan is not None and not self.scan.state.is_over:
             self.save()
         self.control.stop()
@@ -272,7 +269,6 @@ class KeyspacePass:
         return self._whole_server(size=self.size)
 
     def _whole_server(self, *, size: int | None) -> ScanNode:
-        """Return a scan of the single server from the beginning."""
         server = self._connection.server
         return ScanNode(self._connection, dialect_of(server), size=size, run_id=server.run_id, primary=self._primary)
 
@@ -437,7 +433,6 @@ class Passes:
             self._revision += 1
 
     def _show_unfiltered(self, unfiltered: KeyspacePass, pace: Pace) -> None:
-        """Show the pass over all keys again and let it go on."""
         self._revision += self.store.revision + 1
         self.shown, self._unfiltered = unfiltered, None
         self.store = unfiltered.store
@@ -446,7 +441,6 @@ class Passes:
             self.control.unsuspend()
 
     async def end(self) -> None:
-        """End all passes, saving their positions."""
         self._next_resumes = None
         await end_task(self._replacing)
         await self.shown.end()

@@ -117,7 +117,6 @@ class BrowsingSession:
 
     @property
     def revision(self) -> int:
-        """Grows with every change of anything shown."""
         parts = (self.passes, self.connection, self.capabilities, self.deployment, self.health)
         return self._revision + sum(part.revision for part in parts)
 
@@ -394,6 +393,5 @@ class BrowsingSession:
             await asyncio.sleep(self.health.pause_s)
 
     def _failed(self, failure: RtuiError) -> None:
-        """Show that a task beside the pass has failed."""
         self._failures[failure.happened] = None
         self._revision += 1

@@ -66,14 +66,12 @@ class SeedFinder:
         self._is_retry = False
 
     def learn(self, nodes: Iterable[Node]) -> None:
-        """Add nodes to the addresses, behind the others."""
         known = {(target.host, target.port) for target in self._targets}
         new = [(node.host, node.port) for node in nodes if (node.host, node.port) not in known]
         like = self._targets[0]
         self._targets += [replace(like, host=host, port=port, socket_path=None, seeds=()) for host, port in new]
 
     async def locate(self) -> Target:
-        """Return the target of the next attempt."""
         if self._is_retry:
             self._at = (self._at + 1) % len(self._targets)
         self._is_retry = True
@@ -166,7 +164,6 @@ class NodeConnections:
             self._closing.start(connection.close(), name="rtui closing")
 
     async def close(self) -> None:
-        """Close all connections."""
         connections = list(self._open.values())
         self._open.clear()
         await asyncio.gather(*(connection.close() for connection in connections), self._closing.finish())

@@ -113,7 +113,6 @@ class Credentials:
         self._login = None
 
     async def close(self) -> None:
-        """Stop fetching passwords."""
         if self._timer is not None:
             self._timer.cancel()
         if self._renewing is not None:

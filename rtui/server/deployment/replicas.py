@@ -67,7 +67,6 @@ class Replication:
 
 
 def read_replication(reply: Reply) -> Replication:
-    """Read the reply to INFO replication."""
     fields = parse_info(reply)
     role = fields.get("role")
     is_replica = None if role is None else role == "slave"
@@ -293,7 +292,6 @@ class ReplicaFinder:
         return ConnectFailure(FailureKind.FAILOVER, happened, "Another replica is tried.")
 
     def leave(self, why: SafeText) -> None:
-        """Stop using this replica."""
         if self.asked is not None:
             who = address_text(*self.asked)
             self.left[self.asked] = why
@@ -459,6 +457,5 @@ class ReplicaConnections:
             self._closing.start(found.connection.close(), name="rtui closing")
 
     async def close(self) -> None:
-        """Close all connections."""
         await end_task(self._checking)
         await asyncio.gather(*(asked.connection.close() for asked in self._asked.values()), self._closing.finish())

@@ -74,7 +74,6 @@ class GuardedConnection(RedisConnection):
         return self._lane is not None and self._lane.is_open
 
     async def _connect(self) -> None:
-        """Open a lane and run its handshake."""
         try:
             self._lane = await open_control_lane(self._target, self._log, self._logins)
         except (ConnectFailure, ConnectionLost) as failed:
@@ -273,7 +272,6 @@ class PrimaryFinder:
         )
 
     async def close(self) -> None:
-        """Close the connections to the Sentinels."""
         for client in self._clients.values():
             await client.connection_pool.disconnect()
 
@@ -285,7 +283,6 @@ async def _services_of(client: Redis) -> dict[str, Any]:
 
 
 def _is_told(answer: object) -> bool:
-    """Whether an answer is an address."""
     match answer:
         case (bytes(), int()):
             return True

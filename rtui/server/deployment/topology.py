@@ -103,7 +103,6 @@ class Topology:
 
     @property
     def nodes(self) -> Iterator[Node]:
-        """All nodes, each primary before its replicas."""
         for shard in self.shards:
             yield shard.primary
             yield from shard.replicas
@@ -346,7 +345,6 @@ class ClusterWatch:
         return replace(self._seeds[0], host=node.host, port=node.port, socket_path=None, seeds=())
 
     async def close(self) -> None:
-        """Close the connections."""
         for lane in self._lanes.values():
             lane.close()
         self._lanes.clear()

@@ -100,7 +100,6 @@ class Expected:
     """Whether the reply for a key that does not exist is nil."""
 
     def fits(self, reply: Reply) -> bool:
-        """Whether a reply is valid."""
         if self.is_name:
             return type(reply) is bytes and reply != self.gone and 0 < len(reply) <= MAX_NAME_BYTES
         return type(reply) is int and self.low <= reply <= self.high
@@ -154,7 +153,6 @@ class KeyAnswers:
 
     @property
     def ttl_ms(self) -> Ttl:
-        """The reply to PTTL."""
         left = self.number(Feature.PTTL)
         return NO_TTL if left == NO_EXPIRY else left
 

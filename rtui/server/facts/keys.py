@@ -248,7 +248,6 @@ class KeyQuestions:
             return KeyFacts(key, self._clock(), why, why, why, why, why, why, why)
 
     async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
-        """Read one page of a key's value."""
 
         async def ask(server: AskedServer) -> Preview:
             known, self._known = self._known, None
@@ -276,20 +275,17 @@ class KeyQuestions:
         return await self._at_node(facts.key, ask)
 
     async def string_windows(self, facts: KeyFacts) -> AsyncIterator[bytes | Unknown]:
-        """Yield a whole string piece by piece."""
         server = await self.server_of(facts.key)
         async for window in string_windows(server.reader(facts)):
             yield window
 
     async def references(self, registry: Registry, facts: KeyFacts, preview: Preview) -> KeyReferences:
-        """Return the references from and to a key."""
         from rtui.server.facts.references import key_references  # noqa: PLC0415 - when it is wanted
 
         server = await self.server_of(facts.key)
         return await key_references(server.reader(facts), registry, preview, self.presence)
 
     async def presence(self, names: Iterable[bytes]) -> dict[bytes, Presence]:
-        """Return for each name whether it is a key, or why that is unknown."""
 
         async def ask(server: AskedServer, some: Sequence[bytes]) -> dict[bytes, Presence]:
             return await are_there(Querier(server.connection, server.capabilities), some)

@@ -129,7 +129,6 @@ class _Wanted:
     notes: dict[str, None] = field(default_factory=dict)
 
     def add(self, rows: list[_Row], of: Reference, values: Sequence[bytes], names: Sequence[Sequence[bytes]]) -> None:
-        """Add the names that each value points to."""
         source = source_text(of)
         rows += [(name, source, value) for value, some in zip(values, names, strict=True) for name in some]
 

@@ -234,7 +234,6 @@ class HealthProbe:
             self._refused[source] = found.missing[source]
 
     def _mark_answered(self, found: _Found, source: Source, cost_us: float = 0.0) -> None:
-        """Record that a source is part of this sample, and when it is due again."""
         found.sources.add(source)
         self._due_s[source] = self._monotonic() + max(EVERY_S.get(source, 0.0), cost_us / SHARE_US_PER_S)
 
@@ -361,7 +360,6 @@ class HealthProbe:
             self._mark_answered(found, Source.CLUSTER_NODES)
 
     async def _read_sentinels(self, found: _Found) -> None:
-        """Read the views of the service's Sentinels."""
         if self._ask_sentinels is not None and self._is_wanted(found, Source.SENTINELS):
             found.figures["sentinels"] = await self._ask_sentinels()
             self._mark_answered(found, Source.SENTINELS)

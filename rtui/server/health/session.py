@@ -136,7 +136,6 @@ class Health(ABC):
         return samples[0].at_ms / 1000 if samples else None
 
     def denied(self, node: SafeText) -> Collection[Source]:
-        """The sources denied to the user, by the last sample."""
         samples = self.known.get(node)
         missing = samples[-1].missing if samples else {}
         return tuple(source for source, why in missing.items() if why.reason is Reason.DENIED)
@@ -258,7 +257,6 @@ class HealthSession(Health):
         return round_s(REFRESH_EVERY_S, len(self.sizes))
 
     def failure(self, node: SafeText | None) -> SafeText | None:
-        """Why a node's last sample failed."""
         known = () if self._watch is None else self._watch.nodes
         failures = (node_health.failure for node_health in known if node in (None, node_health.label))
         return self._stopped or next((why for why in failures if why is not None), None)
@@ -284,7 +282,6 @@ class HealthSession(Health):
             self._asking = None
 
     async def close(self) -> None:
-        """End all tasks."""
         task, self._asking = self._asking, None
         await end_task(task)
 

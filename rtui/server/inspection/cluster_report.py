@@ -144,7 +144,6 @@ def _sum(counts: Sequence[int], ranges: Sequence[tuple[int, int]]) -> int:
 
 
 def _others(ranges: Sequence[tuple[int, int]]) -> SlotRanges:
-    """Return the slots outside of these ranges."""
     joined = [(-1, -1), *joined_ranges(ranges), (SLOTS, SLOTS)]
     gaps = ((before[1] + 1, after[0] - 1) for before, after in pairwise(joined))
     return tuple((first, last) for first, last in gaps if first <= last)

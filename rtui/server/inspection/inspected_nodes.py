@@ -100,7 +100,6 @@ class NodeInspection:
         """Commands other than those of the scan and its queries."""
 
     def facts(self, *, is_of_part: bool) -> NodeFacts:
-        """Return the facts about this node, for another process."""
         return NodeFacts(
             *(self.node.id, is_of_part, self.plan, self.pipeline.unread, self.pipeline.own_read_keys),
             *(self.size, self.before, self.counted_on, self.key_sizes, self.lfu_settings),
@@ -108,7 +107,6 @@ class NodeInspection:
         )
 
     def adopt(self, facts: NodeFacts) -> None:
-        """Adopt the facts that another process has found about this node."""
         self.plan, self.capabilities = facts.plan, facts.plan.capabilities
         self.pipeline = self._new_pipeline(self.plan)
         self.pipeline.unread, self.pipeline.own_read_keys = facts.unread, facts.own_read_keys
@@ -125,7 +123,6 @@ class NodeInspection:
         return known_dialect(self.connection)
 
     def owns(self, key: bytes) -> bool:
-        """Whether a key is one of this node's."""
         if self.slots is None:
             return True
         slot = key_slot(key)

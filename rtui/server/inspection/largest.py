@@ -94,7 +94,6 @@ class LateLengths:
         return self._asked[key_type]
 
     def count(self, key_type: bytes | None, *, seen: int, asked: int) -> None:
-        """Count unsampled keys, and how many of them are asked late."""
         self._seen += seen
         self._asked[key_type] += asked
 

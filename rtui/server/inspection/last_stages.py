@@ -66,7 +66,6 @@ class LastStages:
         self._is_timing = False
 
     def take_all(self) -> Iterator[InspectedBatch]:
-        """Take all keys that wait."""
         for waiting in (self._long, self._unbounded):
             yield from waiting.take(waiting.keys)
 

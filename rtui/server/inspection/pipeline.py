@@ -108,7 +108,6 @@ class ListedKeys:
         return sampled, others
 
     def add(self, keys: Sequence[bytes], *, is_sampled: bool) -> None:
-        """Let keys wait."""
         waiting = self._sampled if is_sampled else self._others
         waiting += keys
 
@@ -139,7 +138,6 @@ class EveryNth:
         """By type, how many keys are passed over before the next one."""
 
     def choose(self, key_type: bytes, keys: int, every: int) -> range:
-        """Return which of the next keys of a type are chosen."""
         skip = self._skip.get(key_type, 0)
         self._skip[key_type] = (skip - keys) % every
         return range(skip, keys, every)
@@ -361,14 +359,12 @@ class InspectionPipeline:
         return [batch for part in found.parts for batch in with_answers(query, part, now_s)]
 
     def _add_gone(self, keys: Sequence[bytes]) -> None:
-        """Count keys that are gone, or have it found out whether they have moved."""
         if self.on_absent is None:
             self.count_gone(len(keys))
         elif keys:
             self.on_absent(keys)
 
     def count_gone(self, keys: int) -> None:
-        """Count keys that are gone."""
         if keys:
             self.tables.add_vanished(keys)
 

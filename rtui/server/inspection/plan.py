@@ -146,7 +146,6 @@ class InspectionPlan:
         return self._first_commands[is_sampled]
 
     def _keep_up(self) -> None:
-        """Recompute the commands after the rights have changed."""
         if self._revision != self.capabilities.revision:
             self._revision = self.capabilities.revision
             self._first_commands = {of_sample: self._find_first(of_sample) for of_sample in (False, True)}

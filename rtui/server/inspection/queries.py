@@ -249,7 +249,6 @@ class JoinedKeys:
         """The replies about the keys, key by key; empty while they wait."""
 
     def add(self, batch: InspectedBatch) -> None:
-        """Append a batch of this signature."""
         self.keys += batch.keys
         for column, more in zip(self.columns, _columns_of(batch), strict=True):
             if column is not None and more is not None:
@@ -292,7 +291,6 @@ class WaitingKeys:
         self._joined: dict[_Signature, JoinedKeys] = {}
 
     def add(self, batch: InspectedBatch) -> None:
-        """Let a batch wait."""
         signature = _signature_of(batch, batch.asked_at_s)
         joined = self._joined.get(signature)
         if joined is None:
@@ -312,7 +310,6 @@ class WaitingKeys:
             yield taken
 
     def clear(self) -> None:
-        """Forget everything."""
         self._joined.clear()
         self.keys = 0
 
@@ -353,7 +350,6 @@ class AnsweredQueries:
                 yield Query(stage, joined.take(size), key_commands), joined.replies
 
     def clear(self) -> None:
-        """Forget everything."""
         self._joined.clear()
         self.keys = 0
 

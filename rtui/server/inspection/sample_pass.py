@@ -253,7 +253,6 @@ class ClusterSamplePass:
 
     @property
     def cost(self) -> Cost:
-        """Cost to all nodes so far."""
         costs = [part.cost for part in self._parts]
         return replace(sum(costs, Cost()), elapsed_s=max(cost.elapsed_s for cost in costs))
 

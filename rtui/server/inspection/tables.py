@@ -126,7 +126,6 @@ class LengthFloors:
         return self.big.top
 
     def add(self, key_type: bytes | None, lengths: Numbers) -> None:
-        """Take in the lengths of keys of one type."""
         known = self._largest.get(key_type)
         if known is not None:
             if len(known) == self.top and int(lengths.max(initial=0)) <= known[0]:
@@ -196,7 +195,6 @@ class Tables:
         return bool(found)
 
     def hand_on(self) -> None:
-        """Hand on the keys that wait."""
         batches, rows, self._batches, self.rows = self._batches, self.rows, [], 0
         if rows:
             ahead_s = self.ahead_ms / 1000
@@ -265,12 +263,10 @@ class EngineRows:
         return int(self.array["asked_ms"].max())
 
     def has(self, fact: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Return of which rows a fact is known."""
         found: np.ndarray[Any, np.dtype[np.bool_]] = self.array["known"] & np.uint8(fact) != 0
         return found
 
     def lengths(self) -> dict[bytes | None, Numbers]:
-        """Return by type the lengths that are known."""
         known = self.has(LENGTH)
         types, sizes = self.array["type"][known], self.array["size"][known]
         return {self._types[one]: sizes[types == one] for one in self._types_of(known)}
@@ -280,7 +276,6 @@ class EngineRows:
         return [self._types[one] for one in self._types_of(~self.has(MEMORY))]
 
     def _types_of(self, rows: np.ndarray[Any, np.dtype[np.bool_]]) -> list[int]:
-        """Return the numbers of the types of some rows."""
         found: list[int] = np.flatnonzero(np.bincount(self.array["type"][rows])).tolist()
         return found
 

@@ -161,7 +161,6 @@ class Recording:
 
     @property
     def size(self) -> tuple[int, int]:
-        """The first size of the terminal, columns and rows."""
         first = self.inputs[0] if self.inputs else None
         return (first.width, first.height) if isinstance(first, Resize) else (self.header.width, self.header.height)
 

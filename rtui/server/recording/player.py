@@ -69,12 +69,10 @@ class ReplayClock:
         return self._at_ms + 1000 * passed_s * self._speed
 
     def set_speed(self, speed: float) -> None:
-        """Change the speed from now on."""
         self._hold()
         self._speed = speed
 
     def pause(self, *, is_paused: bool = True) -> None:
-        """Stop the clock, or let it go on."""
         self._hold()
         self._is_paused = is_paused
 
@@ -291,7 +289,6 @@ def _count(words: Sequence[AnyStr]) -> AnyStr | None:
 
 
 def _keys(exchange: Exchange) -> list[str]:
-    """Return the keys of a page."""
     reply = exchange.reply
     if not isinstance(reply, list) or len(reply) != 2 or not isinstance(reply[1], list):
         return []
@@ -315,7 +312,6 @@ def _end_position(exchange: Exchange) -> int:
 
 
 def packed(reply: Reply, protocol: ProtocolVersion) -> bytes:
-    """Return a reply as it is sent in a protocol."""
     out = bytearray()
     _pack(reply, protocol, out)
     return bytes(out)

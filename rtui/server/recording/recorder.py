@@ -88,7 +88,6 @@ class Recorder:
         return round(1000 * (time.monotonic() - self._began_s), 3)
 
     def begin(self, header: Header) -> None:
-        """Write the first line, and start the session's clock."""
         self._header = self._encoder.encode(header) + b"\n"
         self._began_s = time.monotonic()
         self._thread.start()
@@ -116,7 +115,6 @@ class Recorder:
         return f"Nothing more is recorded. {why}".strip()
 
     def end(self, why: EndReason) -> None:
-        """End the recording."""
         if self.ended is None:
             end = End(self.at_ms, why)
             self._queue(lambda: (end,), 100)

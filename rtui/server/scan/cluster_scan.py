@@ -138,7 +138,6 @@ class AbsentKeys:
                 node.node.queries.add_page(page)
 
     async def end(self) -> None:
-        """Cancel the questions to primaries."""
         for task in self._asking.values():
             task.cancel()
         await asyncio.gather(*self._asking.values(), return_exceptions=True)
@@ -307,7 +306,6 @@ class ClusterScan:
                 return
 
     async def _end_passes(self) -> None:
-        """Let the nodes of a stopped scan process the requests under way."""
         for waiting in self._wanted.values():
             waiting.set()
         if self._tasks:
@@ -365,7 +363,6 @@ class ClusterScan:
             waiting.set()
 
     def _look_for_nodes(self, now: float) -> None:
-        """Ask the cluster for the owners of the sought slots, and for new nodes."""
         is_due = now - self._looked_at >= VIEW_EVERY_S and (self._looking is None or self._looking.done())
         if is_due and self._sought and not self._control.is_held:
             self._looked_at = now

@@ -152,7 +152,6 @@ class StreamDriver:
             self._transport.write(write)
 
     def close(self) -> None:
-        """Return the lane."""
         self._lane.closed.remove_done_callback(self._closed)
         self._lane.take_back()
 
@@ -244,7 +243,6 @@ class CompiledPipeline(ScanPipeline):
         return None if self.listing.ranges.dialect.is_ordered else super()._idle_range()
 
     def reset(self) -> None:
-        """Go on from the start of the listing, with another engine."""
         super().reset()
         self._engine = self._queries = self._names = None
 
@@ -366,7 +364,6 @@ class CompiledPipeline(ScanPipeline):
         return not self._may_send or lane.is_wanted or is_due or has_many
 
     async def _drain(self, lane: Lane, engine: ScanEngine, driver: Driver) -> None:
-        """Wait for all replies under way, and drop them."""
         while engine.is_awaiting:
             event = Event(await driver.drive(SLICE_US, is_draining=True))
             if event is not Event.SLICE_IS_OVER:

@@ -172,7 +172,6 @@ class Listing:
         self._begin(node)
 
     def _begin(self, node: ScanNode) -> None:
-        """Start listing the ranges of this node."""
         self.ranges = node.ranges()
         self._beginning = BeginningWatch(node.first_keys)
         self._stuck = 0

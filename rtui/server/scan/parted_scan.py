@@ -148,7 +148,6 @@ class PartedScan:
 
     @property
     def cost(self) -> Cost:
-        """Cost of all parts so far."""
         found = sum((part.cost for part in self.parts), Cost())
         return replace(found, elapsed_s=self._elapsed_s)
 

@@ -334,7 +334,6 @@ class ScanPipeline:
         self.answers += 1
 
     def _deliver(self) -> None:
-        """Deliver the keys of the pages that were processed."""
         if self._undelivered:
             keys, self._undelivered = self._undelivered, []
             self.listing.delivered += len(keys)

@@ -260,7 +260,6 @@ class WantedKeys:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing more is to be asked."""
         if self.is_whole:
             return not self.spans
         return len(self.found) >= self.most or self.rounds >= MOST_ROUNDS

@@ -130,7 +130,6 @@ class SaveFile:
         return Savepoint(saved.run_id, saved.db, saved.filter, joined(spans), saved.saved_at)
 
     def remove(self) -> None:
-        """Delete the saved position."""
         with contextlib.suppress(OSError):
             self.path.unlink(missing_ok=True)
 

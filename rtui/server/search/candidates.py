@@ -172,7 +172,6 @@ class WaitingCandidates:
             self.add(question.stage, question.key_type, question.candidates)
 
     def take_all(self) -> list[Candidate]:
-        """Take all keys, from all stages."""
         found = [one for waiting in self._by_stage for group in waiting.values() for one in group]
         found += self._timed
         for waiting in self._by_stage:

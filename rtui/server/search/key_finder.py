@@ -338,6 +338,5 @@ class KeyFinder:
             self.matches.add_count(-1)
 
     def _lost(self, questions: Sequence[Question]) -> None:
-        """Query the keys again whose replies were lost."""
         for question in questions:
             self._waiting.put_back(question)

@@ -84,7 +84,6 @@ class RowsSearch(Search):
 
     @property
     def stage(self) -> Stage:
-        """How far it is."""
         if self._is_over:
             return Stage.OVER
         return Stage.PREPARING if self._task is None else Stage.RUNNING
@@ -133,7 +132,6 @@ class RowsSearch(Search):
 
     @property
     def mark(self) -> Mark:
-        """Whether those are all."""
         is_all = self._is_done and self._rows.is_whole and not self._found.undecided
         return Mark.EXACT if is_all else Mark.AT_LEAST
 
@@ -208,7 +206,6 @@ class KeptColumn(KeyWeights):
         self._rows, self._store = rows, store
 
     async def run(self) -> None:
-        """Look for all keys."""
         names = [*chain.from_iterable(HeldNames(self._store, self.node, is_direct=True).pages())]
         wanted = pl.DataFrame(names_of(names))
         for chunk in self._rows.chunks():

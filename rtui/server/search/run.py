@@ -103,7 +103,6 @@ class KeySearch(Search):
 
     @property
     def revision(self) -> int:
-        """Grows with every match and every change of state."""
         seen = sum(one.seen + one.undecided.total() + one.vanished for one in self.finders.values())
         done = self._is_prepared + self._agreed.is_set() + self._is_running + self._is_ended + self._is_over
         is_planned = self.preparation.plan is not None
@@ -111,7 +110,6 @@ class KeySearch(Search):
 
     @property
     def stage(self) -> Stage:
-        """How far it is."""
         if self._is_over:
             return Stage.OVER
         if self._is_running:

@@ -83,7 +83,6 @@ def hang_up() -> None:
 
 
 def _is_gone(stream: int) -> bool:
-    """Whether a file descriptor is a terminal that has hung up."""
     try:
         termios.tcgetattr(stream)
     except termios.error as error:

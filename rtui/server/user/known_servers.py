@@ -182,7 +182,6 @@ class Profiles:
         return sentinels
 
     def _names(self, name: str, given: Mapping[str, Any]) -> CommandNames:
-        """Return the server's own names for renamed commands."""
         try:
             return command_names(given.get("rename", {}))
         except CommandNamesError as error:
@@ -371,7 +370,6 @@ def _without_secret(tls: Tls | None) -> Tls | None:
 
 
 def _identity(server: _Server) -> object:
-    """Return a value that is equal for two entries of the same server."""
     asked = server.sentinels
     service = None if asked is None else (asked.service, *asked.addresses)
     return server.profile or (server.host, server.port, server.socket_path, server.user, service, *server.via)

@@ -280,7 +280,6 @@ class LogEntry:
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome so far."""
         if self.owed:
             return "lost" if self.is_over else "waiting"
         return "error" if self.error else "answered"
@@ -481,7 +480,6 @@ class LaneLog:
         return entry
 
     def _end_sum(self) -> None:
-        """Let the next commands begin another entry."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -298,7 +298,6 @@ class Connection:
         return self._main
 
     def _log_in_again(self, target: Target) -> None:
-        """Authenticate on the open lanes with a new password."""
         for lane in self._lanes():
             if lane.is_open:
                 _log_in_again(lane, target)
@@ -365,7 +364,6 @@ class Connection:
 
 
 def _may_pass(failed: RtuiError, attempt: int) -> bool:
-    """Whether waiting may help a first connection after this many failures."""
     if not isinstance(failed, ConnectFailure):
         return False
     return failed.kind.is_temporary and not (failed.kind is FailureKind.FAILOVER and attempt >= DEMOTED_ATTEMPTS)

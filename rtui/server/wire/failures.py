@@ -239,7 +239,6 @@ def auth_refusal(target: Target, error: ServerError) -> ConnectFailure:
 
 
 def database_failure(target: Target, error: ServerError) -> ConnectFailure:
-    """The server refused SELECT."""
     if error.code == "NOPERM":
         return _no_permission(target, error)
     happened = f"{target.label} refuses database {target.db}: {error.text}."

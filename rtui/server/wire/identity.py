@@ -77,7 +77,6 @@ class ServerIdentity:
 
     @property
     def full_name(self) -> str:
-        """Product and version in words."""
         name = (self.product_name or "server").capitalize()
         return f"{name} {self.version_text}" if self.version_text else f"{name} of a version that is not known"
 

@@ -462,7 +462,6 @@ class Lane(asyncio.BufferedProtocol):
         self._send_unsent()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the lane."""
         happened = "The server closed the connection."
         if exc is not None:
             reason = display_text(getattr(exc, "strerror", None) or str(exc) or type(exc).__name__)

@@ -224,7 +224,6 @@ class LaneOpener:
 
     @property
     def notes(self) -> tuple[SafeText, ...]:
-        """Notes for the user on how the server was found."""
         note = None if self._locator is None else self._locator.note
         return () if note is None else (note,)
 
@@ -310,7 +309,6 @@ class LaneOpener:
 
 
 def _close_abandoned(opening: asyncio.Task[Lane]) -> None:
-    """Close the lane of a cancelled attempt that still opened one."""
     if opening.done() and not opening.cancelled() and opening.exception() is None:
         opening.result().close()
 

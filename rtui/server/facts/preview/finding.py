@@ -47,7 +47,6 @@ ScanCommand = Callable[[int, int], Command]
 
 
 def _wanted(reader: ValueReader) -> Find:
-    """Return the search of the page."""
     find = reader.page.find
     return Find(b"") if find is None else find
 
@@ -81,7 +80,6 @@ async def _scan(reader: ValueReader, name: str, command: ScanCommand) -> tuple[l
 
 
 def _matches(reader: ValueReader, kind: PreviewKind, rows: list[PreviewRow], **found: object) -> Preview:
-    """Return the preview of the matches."""
     shown = replace(reader.preview(kind), rows=tuple(rows), first=None)
     return replace(shown, **found)  # type: ignore[arg-type]
 

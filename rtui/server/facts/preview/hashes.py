@@ -173,7 +173,6 @@ async def read_named(reader: ValueReader, names: Sequence[bytes]) -> Preview:
 
 
 async def with_ttls(reader: ValueReader, values: Mapping[bytes, PreviewCell]) -> Preview:
-    """Show fields whose values were read, with their TTLs."""
     names = [name for name in values if len(name) <= MAX_FIELD_BYTES]
     return _shown(reader, values, _ttls(names, await reader.querier.run(*_ttl_commands(reader, names))))
 

@@ -141,7 +141,6 @@ class ValueReader:
 
     @property
     def size_notes(self) -> tuple[str, ...]:
-        """Notes on why pages are smaller than usual."""
         if self.max_items >= PAGE_ITEMS or self.page.on_purpose:
             return ()
         mean = self.facts.mean_element_bytes
@@ -212,7 +211,6 @@ class ValueReader:
         return self.page.following(end, shown=found) if found == wanted and end != self.facts.length else None
 
     def preview(self, kind: PreviewKind) -> Preview:
-        """Return a preview of the page without content yet."""
         facts = self.facts
         return Preview(
             facts.key, facts.type, kind, self.page, facts.length, first=self.page.seen, touched=self.querier.touches
