@@ -74,7 +74,7 @@ class Holds:
     """On the clock of the thread's processor time; None between callbacks."""
     _stacks: Counter[tuple[str, ...]] = field(default_factory=Counter)
     _collecting_s: float = 0.0
-    _is_over: bool = False
+    _is_over: threading.Event = field(default_factory=threading.Event)
 
     @property
     def longest_s(self) -> float:
@@ -100,7 +100,7 @@ class Holds:
 
     def end(self) -> None:
         """Look no longer."""
-        self._is_over = True
+        self._is_over.set()
         asyncio.Handle._run = _run  # type: ignore[method-assign]
         gc.callbacks.remove(self._collected)
 
@@ -139,8 +139,7 @@ class Holds:
 
     def _trace(self) -> None:
         clock = time.pthread_getcpuclockid(self._thread)
-        while not self._is_over:
-            time.sleep(LOOK_S)
+        while not self._is_over.wait(LOOK_S):
             began_s = self._began_s
             if began_s is None or time.clock_gettime(clock) - began_s < TRACED_S:
                 continue

@@ -14,12 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from io import StringIO
+from itertools import cycle, islice
 from pathlib import Path
 from threading import Thread
 from xml.etree import ElementTree
 
 import pytest
 
+from rtui.cli.main import run
 from rtui.server.wire.errors import ExitCode
 from tests.proxy import DelayProxy
 from tests.servers import CHECKOUT, Server
@@ -97,30 +99,21 @@ def check_failed(command: str, written: bytes) -> None:
             assert json.loads(text)["error"]["exit_code"] == ExitCode.SERVER
 
 
+def at_port(words: list[str], port: int) -> list[str]:
+    """The words of a command that asks the server on a port."""
+    return [str(port) if one == "PORT" else one for one in words]
+
+
 async def started(words: list[str], port: int) -> asyncio.subprocess.Process:
     """Start a command on a server that is on a port, and that it gives up after `LIMIT_S` without an answer."""
-    arguments = ["-c", RUN, *(str(port) if one == "PORT" else one for one in words), "--timeout", LIMIT_S]
+    arguments = ["-c", RUN, *at_port(words, port), "--timeout", LIMIT_S]
     pipe = subprocess.PIPE
     return await asyncio.create_subprocess_exec(sys.executable, *arguments, cwd=CHECKOUT, stdout=pipe, stderr=pipe)
 
 
-def plant(server: Server) -> None:
-    server.admin.mset({f"key:{number}": "x" for number in range(20_000)})
-
-
-async def check_gone(command: str, proxy: DelayProxy) -> None:
-    """Run a command through a proxy; check how it ends when its server is gone in the middle."""
-    proxy.cut_after(UNTIL.get(command, 120_000))
-    process = await started(MACHINE[command], proxy.port)
-    out, said = await process.communicate()
-    assert process.returncode == ExitCode.SERVER, said
-    check_said(said.decode())
-    check_failed(command, out)
-
-
 def ended(words: list[str], port: int = 0, **streams: object) -> tuple[int, str]:
     """Run a command; return its exit code and what it said on standard error."""
-    arguments = [sys.executable, "-c", RUN, *(str(port) if one == "PORT" else one for one in words)]
+    arguments = [sys.executable, "-c", RUN, *at_port(words, port)]
     streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, **streams}
     done = subprocess.run(arguments, cwd=CHECKOUT, check=False, start_new_session=True, **streams)  # type: ignore[call-overload]
     return done.returncode, (done.stderr or b"").decode()
@@ -152,82 +145,65 @@ def answering(reply: bytes) -> Iterator[int]:
         server.shutdown(socket.SHUT_RDWR)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", ASKING)
-def test_a_server_that_can_not_be_asked(command: str, valkey: Server) -> None:
+def test_a_server_that_can_not_be_asked(command: str, valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as one:
         closed = one.getsockname()[1]
-    faults = [(ASKING[command], closed), ([*ASKING[command], "-h", "nobody.invalid"], valkey.port)]
-    if command != "slot":
-        faults.append(([*ASKING[command], "-n", "9999"], valkey.port))
-    for words, port in faults:
-        code, said = ended(words, port)
-        assert code == ExitCode.SERVER, (words, said)
-        check_said(said)
-    with answering(b"HTTP/1.0 400 Bad Request\r\n\r\n") as port:
-        code, said = ended(ASKING[command], port)
-    assert code == ExitCode.SERVER
-    check_said(said)
-    code, said = ended([*ASKING[command], "--user", "nobody", "-a", "wrong"], valkey.port)
-    assert code == ExitCode.SERVER
-    check_said(said)
+    with answering(b"HTTP/1.0 400 Bad Request\r\n\r\n") as speaks_http:
+        faults = [(closed, ()), (valkey.port, ("-h", "nobody.invalid")), (speaks_http, ())]
+        faults += [(valkey.port, ("--user", "nobody", "-a", "wrong"))]
+        if command != "slot":
+            faults.append((valkey.port, ("-n", "9999")))
+        for port, more in faults:
+            assert run([*at_port(ASKING[command], port), *more]) == ExitCode.SERVER, more
+            check_said(capfd.readouterr().err)
+
+
+MOMENTS = {"never": 0, "in the first reply": 1, "in the handshake": 500, "later": None}
+"""How many bytes a server answers before it falls silent; None is as many as before it is gone in the middle."""
+
+
+async def check_gone(command: str, proxy: DelayProxy, after_bytes: int | None = None) -> str:
+    """Run a command whose server is gone after some bytes; check how it ends and return what it said."""
+    if after_bytes == 0:
+        proxy.hold_replies()
+    proxy.cut_after(after_bytes or UNTIL.get(command, 120_000))
+    process = await started(MACHINE[command], proxy.port)
+    out, said = await process.communicate()
+    assert process.returncode == ExitCode.SERVER, said
+    check_said(said.decode())
+    check_failed(command, out)
+    return said.decode()
+
+
+def plant(server: Server) -> None:
+    server.admin.mset({f"key:{number}": "x" for number in range(20_000)})
 
 
 @pytest.mark.slow
-async def test_a_server_that_accepts_and_never_answers() -> None:
-    with socket.create_server(("127.0.0.1", 0), backlog=100) as mute:
-
-        async def check(command: str) -> None:
-            process = await started(MACHINE[command], mute.getsockname()[1])
-            out, said = await process.communicate()
-            said_so = f"did not answer within {LIMIT_S} s".encode() in said
-            assert (process.returncode, said_so) == (ExitCode.SERVER, True), said
-            check_said(said.decode())
-            check_failed(command, out)
-
-        await asyncio.gather(*map(check, MACHINE))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", MACHINE)
-async def test_a_connection_that_is_cut_in_the_middle_for_good(command: str, valkey: Server) -> None:
-    plant(valkey)
-    async with DelayProxy(valkey.port) as proxy:
-        proxy.act = proxy.cut_for_good
-        await check_gone(command, proxy)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("moment", ["the first reply", "the handshake", "later"])
-async def test_a_server_that_falls_silent_is_given_up_after_timeout(moment: str, valkey: Server) -> None:
-    """Its connections stay open, and new ones are taken."""
+async def test_a_server_that_falls_silent_is_given_up_after_timeout(
+    valkey: Server, pytestconfig: pytest.Config
+) -> None:
+    """Its connections stay open, and new ones are taken; without `--thorough` each command meets one moment."""
     plant(valkey)
 
-    async def check(command: str) -> None:
+    async def check(command: str, moment: str) -> None:
         async with DelayProxy(valkey.port) as proxy:
-            proxy.act = proxy.hold_replies
-            proxy.goes_on = True
-            at = {"the first reply": 1, "the handshake": 500, "later": UNTIL.get(command, 120_000)}[moment]
-            proxy.cut_after(at)
-            process = await started(MACHINE[command], proxy.port)
-            out, said = await process.communicate()
-        assert (process.returncode, f" {LIMIT_S} s" in said.decode()) == (ExitCode.SERVER, True), said
-        check_said(said.decode())
-        check_failed(command, out)
+            proxy.act, proxy.goes_on = proxy.hold_replies, True
+            assert f" {LIMIT_S} s" in await check_gone(command, proxy, MOMENTS[moment])
 
-    await asyncio.gather(*map(check, MACHINE))
+    for first in range(len(MOMENTS) if pytestconfig.getoption("--thorough") else 1):
+        moments = islice(cycle(MOMENTS), first, None)
+        await asyncio.gather(*(check(command, moment) for command, moment in zip(MACHINE, moments, strict=False)))
 
 
 @pytest.mark.slow
-async def test_a_server_that_is_stopped_in_the_middle(valkey: Server) -> None:
+@pytest.mark.parametrize("way", ["cut", "stopped"])
+async def test_a_server_that_is_gone_in_the_middle(way: str, valkey: Server, pytestconfig: pytest.Config) -> None:
+    """Its connections are cut for good, or it hangs; without `--thorough` each command meets one of them."""
     plant(valkey)
-
-    async def check(command: str) -> None:
-        async with DelayProxy(valkey.port) as proxy:
-            proxy.act = partial(stopped, proxy)
-            await check_gone(command, proxy)
-
-    left = len(MACHINE)
+    commands = [*MACHINE][slice(None) if pytestconfig.getoption("--thorough") else slice(way == "cut", None, 2)]
+    left = len(commands)
 
     def stopped(proxy: DelayProxy) -> None:
         """Keep the replies of this command back, and stop the server when all commands are in the middle."""
@@ -237,26 +213,52 @@ async def test_a_server_that_is_stopped_in_the_middle(valkey: Server) -> None:
         if not left:
             valkey.freeze()
 
-    await asyncio.gather(*map(check, MACHINE))
-    assert not left
+    async def check(command: str) -> None:
+        async with DelayProxy(valkey.port) as proxy:
+            proxy.act = proxy.cut_for_good if way == "cut" else partial(stopped, proxy)
+            await check_gone(command, proxy)
+
+    await asyncio.gather(*map(check, commands))
+    assert way == "cut" or not left
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("content", [None, b"", b"junk", b"\x1f\x8b\x08\0\0\0", b"[" * 100_000, b"{}", "folder"])
-@pytest.mark.parametrize("words", [["open"], ["replay", "--to", "-"], ["diff", "FILE"], ["health"]])
-def test_files_that_can_not_be_read(words: list[str], content: bytes | str | None, tmp_path: Path) -> None:
-    path = tmp_path / "file.json"
+CONTENTS = (None, b"", b"junk", b"\x1f\x8b\x08\0\0\0", b"[" * 100_000, b"{}", "folder")
+
+
+def unreadable(content: bytes | str | None, folder: Path) -> str:
+    """The path of a file with a content, of a folder, or of nothing."""
+    path = folder / "file.json"
     if content == "folder":
         path.mkdir()
     elif isinstance(content, bytes):
         path.write_bytes(content)
-    code, said = ended([*(str(path) if word == "FILE" else word for word in words), str(path)])
+    return str(path)
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+@pytest.mark.parametrize("words", [["open"], ["diff", "FILE"], ["health"]])
+def test_files_that_can_not_be_read(
+    words: list[str], content: bytes | str | None, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = unreadable(content, tmp_path)
     is_taken_for_a_server = words == ["health"] and not isinstance(content, bytes)
-    assert code == (ExitCode.SERVER if is_taken_for_a_server else ExitCode.USAGE), said
+    code = run([*(path if word == "FILE" else word for word in words), path])
+    assert code == (ExitCode.SERVER if is_taken_for_a_server else ExitCode.USAGE)
+    check_said(capfd.readouterr().err)
+
+
+@pytest.mark.slow
+@pytest.mark.sampled("content")
+@pytest.mark.parametrize("content", CONTENTS)
+def test_recordings_that_can_not_be_played(content: bytes | str | None, tmp_path: Path) -> None:
+    """In a process of their own, which is confined."""
+    code, said = ended(["replay", "--to", "-", unreadable(content, tmp_path)])
+    assert code == ExitCode.USAGE, said
     check_said(said)
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("command")
 @pytest.mark.skipif(not FULL.exists(), reason="only Linux has a device that is always full")
 @pytest.mark.parametrize("command", PRINTING)
 def test_output_that_can_not_be_written(command: str, valkey: Server, tmp_path: Path) -> None:
@@ -266,13 +268,14 @@ def test_output_that_can_not_be_written(command: str, valkey: Server, tmp_path: 
     assert (code, "No space left" in said) == (ExitCode.OUTPUT, True)
     check_said(said)
     closing = ["sh", "-c", 'exec "$0" "$@" >&-', sys.executable, "-c", RUN]
-    words = [str(valkey.port) if one == "PORT" else one for one in PRINTING[command]]
+    words = at_port(PRINTING[command], valkey.port)
     done = subprocess.run([*closing, *words], cwd=CHECKOUT, check=False, capture_output=True, stdin=subprocess.DEVNULL)
     assert (done.returncode, b"It is closed" in done.stderr) == (ExitCode.OUTPUT, True)
     check_said(done.stderr.decode())
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("command")
 @pytest.mark.parametrize("command", PRINTING)
 def test_a_reader_that_has_seen_enough(command: str, valkey: Server) -> None:
     valkey.admin.set("key", "x")
@@ -292,7 +295,7 @@ def test_standard_error_that_can_not_be_written(command: str, valkey: Server) ->
     with FULL.open("wb") as full:
         assert ended(PRINTING[command], valkey.port, stderr=full) == (ExitCode.FINE, "")
     closing = ["sh", "-c", 'exec "$0" "$@" 2>&-', sys.executable, "-c", RUN]
-    words = [str(valkey.port) if one == "PORT" else one for one in PRINTING[command]]
+    words = at_port(PRINTING[command], valkey.port)
     done = subprocess.run([*closing, *words], cwd=CHECKOUT, check=True, stdout=subprocess.PIPE)
     assert done.stdout
 

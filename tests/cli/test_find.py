@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -31,7 +30,6 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.search.run import KeySearch
-from rtui.server.user.ending_signals import ENDING
 from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import parse_target
 from rtui.tui.kit.settings import SettingsFile, save_query
@@ -39,15 +37,6 @@ from tests.cli.test_options import given_by
 from tests.servers import Server, free_port
 
 MANY = 120_000
-
-
-@pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    """Signals mean in the next test what they meant here."""
-    before = {one: signal.getsignal(one) for one in ENDING}
-    yield
-    for one, handler in before.items():
-        signal.signal(one, handler)
 
 
 @pytest.mark.parametrize(
@@ -462,6 +451,7 @@ ODD_NAMES = (
 )
 
 
+@pytest.mark.sampled("form")
 @pytest.mark.parametrize("name", ODD_NAMES)
 @pytest.mark.parametrize("form", ["text", "csv", "json"])
 def test_a_whole_name_that_exists_is_found_though_it_is_a_glob(

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,15 +38,6 @@ from tests.window import SilentError, Window, window
 
 MANY = 150_000
 """Keys that a gentle pass needs seconds for."""
-
-
-@pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    """Signals mean in the next test what they meant here."""
-    before = {one: signal.getsignal(one) for one in ending_signals.ENDING}
-    yield
-    for one, handler in before.items():
-        signal.signal(one, handler)
 
 
 def plant(server: Server) -> None:
