@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
@@ -23,6 +24,7 @@ from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.clipboard import SelectScreen
 from tests.tui.analysed_session import analysed_session
 from tests.tui.browse.test_panes import Growing, refreshed
+from tests.tui.browse.test_registry_lines import KEY, REGISTRY
 from tests.tui.browsing import BrowseUser, is_settled, until
 from tests.tui.fixed_session import COMPLETE, FixedSession
 from tests.tui.palettes import PALETTE_APPS, ConsoleApp
@@ -239,3 +241,56 @@ def test_plain_ascii(snap_compare: Compare) -> None:
 
 def test_without_colours(snap_compare: Compare) -> None:
     assert snap_compare(app(FixedSession(), no_color=True), terminal_size=MEDIUM, run_before=doing("enter", "down"))
+
+
+def test_the_schema_after_an_analysis(snap_compare: Compare) -> None:
+    run = doing("F", "home", "asterisk", "down", "down", "down")
+    assert snap_compare(app(analysed_session()), terminal_size=MEDIUM, run_before=run)
+
+
+def test_the_schema_by_names_while_scanning(snap_compare: Compare) -> None:
+    run = doing("F", "home", "asterisk", "down", "down", "tab")
+    assert snap_compare(app(FixedSession(SCANNING)), terminal_size=SMALL, run_before=run)
+
+
+@pytest.mark.parametrize(
+    ("keys", "size"),
+    [
+        (("question_mark",), SMALL),
+        (("a", "2", "question_mark"), MEDIUM),
+        (("question_mark", "shift+tab", "shift+tab"), SMALL),
+    ],
+    ids=["tree", "analysis", "rules"],
+)
+def test_help(snap_compare: Compare, size: tuple[int, int], keys: tuple[str, ...]) -> None:
+    assert snap_compare(app(FixedSession()), terminal_size=size, run_before=doing(*keys))
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("", SMALL), ("user", MEDIUM), ("key hostile", (40, 14))], ids=["begins", "names", "hostile"]
+)
+def test_going(
+    snap_compare: Compare, size: tuple[int, int], text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("rtui.server.user.known_servers.default_path", lambda: tmp_path / "profiles.toml")
+    monkeypatch.setattr("platformdirs.user_state_path", lambda *_names, **_options: tmp_path)
+    keys = ("colon", *("space" if character == " " else character for character in text))
+    assert snap_compare(app(FixedSession()), terminal_size=size, run_before=doing(*keys))
+
+
+@pytest.mark.parametrize(
+    ("key", "size"), [(KEY, MEDIUM), (KEY, SMALL), (b"jobs", MEDIUM)], ids=["broken", "broken-80x24", "unregistered"]
+)
+def test_what_a_registry_says(snap_compare: Compare, key: bytes, size: tuple[int, int]) -> None:
+    async def look(pilot: Pilot[int]) -> None:
+        await doing()(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, BrowseScreen)
+        screen.tree_pane.reveal(key)
+        await until(pilot, lambda: screen.detail_pane.detail.preview is not None)
+        await settle(pilot)
+        if size == SMALL:
+            await pilot.press("enter")
+            await settle(pilot)
+
+    assert snap_compare(app(FixedSession(), registry=REGISTRY), terminal_size=size, run_before=look)

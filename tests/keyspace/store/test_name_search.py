@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.keyspace.slices import finish
-from rtui.keyspace.store.name_search import MOST_FOUND, NameSearch
+from rtui.keyspace.store.name_search import MOST_FOUND, PAGE, HeldNames, NameSearch
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.matching import MOST_SPREAD, Matcher, MatchKind
+from rtui.keyspace.text.segments import Separators
 
 NAMES = st.text("abAB:{}é", max_size=12).map(str.encode)
 TEXTS = st.text("abAB:é", min_size=1, max_size=4).map(str.encode)
@@ -121,3 +122,44 @@ def test_a_store_that_is_emptied_ends_the_search() -> None:
     store.reset()
     finish(work)
     assert search.keys == []
+
+
+HELD = st.sets(st.lists(st.sampled_from([b"a", b"b", b"", b"cc", b"{x:y}"]), min_size=1, max_size=5).map(b":".join))
+
+
+@given(HELD, st.lists(st.integers(0, 5), max_size=4))
+def test_all_names_are_there_once(names: set[bytes], opened: list[int]) -> None:
+    store = NamespaceStore(Separators())
+    store.add(sorted(names))
+    node = store.root
+    for at in opened:
+        finish(store.open(node))
+        if not node.labels:
+            break
+        node = node.namespace_at(at % len(node.labels))
+    held = HeldNames(store)
+    found = [name for page in held.pages() for name in page]
+    assert sorted(found) == sorted(names)
+    assert held.missing == 0
+    below = [name for page in HeldNames(store, node).pages() for name in page]
+    assert sorted(below) == sorted(name for name in names if name.startswith(node.path()))
+
+
+def test_pages_are_small_and_what_is_not_held_is_counted() -> None:
+    store = NamespaceStore(Separators(), budget_bytes=20_000)
+    store.add([b"shop:%d" % number for number in range(1_000)])
+    store.add([b"app:%d" % number for number in range(4_000)])
+    held = HeldNames(store)
+    pages = list(held.pages())
+    assert max(map(len, pages)) <= PAGE
+    assert sum(map(len, pages)) + held.missing == 5_000
+    assert held.missing > 0
+
+
+def test_it_ends_where_the_store_is_emptied() -> None:
+    store = NamespaceStore(Separators())
+    store.add([b"shop:%d" % number for number in range(5_000)])
+    pages = HeldNames(store).pages()
+    assert next(page for page in pages if page)
+    store.reset()
+    assert list(pages) == []

@@ -13,6 +13,7 @@ from rtui.keyspace.text.glob import (
     escape_glob,
     prefix_pattern,
 )
+from rtui.keyspace.text.matching import did_you_mean, nearest_word
 from tests.servers import Server
 
 SPECIALS = st.lists(st.sampled_from([b"*", b"?", b"[", b"]", b"\\", b"^", b"-", b"a", b"\xff", b"\n"]), max_size=8).map(
@@ -113,3 +114,28 @@ def test_agrees_with_a_server(valkey: Server, patterns: list[bytes], names: set[
 
 def test_many_asterisks_on_a_long_name_take_no_time() -> None:
     assert not Matcher(b"*a" * 16 + b"*b")(b"a" * 1_000_000)
+
+
+WORDS = ("browse.filter", "browse.sort", "tree.columns", "tree.width")
+
+
+def test_the_nearest_word_is_suggested() -> None:
+    assert nearest_word("browse.filtr", WORDS) == "browse.filter"
+    assert did_you_mean("tree.with", WORDS) == " Did you mean tree.width?"
+
+
+def test_nothing_is_suggested_for_what_is_like_no_word() -> None:
+    assert nearest_word("xyz", WORDS) is None
+    assert did_you_mean("xyz", WORDS) == ""
+    assert nearest_word("xyz", ()) is None
+
+
+def test_how_much_alike_they_must_be_is_chosen() -> None:
+    assert nearest_word("abxx", ["abyy"], least=0.5) == "abyy"
+    assert nearest_word("abxx", ["abyy"], least=0.6) is None
+
+
+@given(st.lists(st.text(max_size=12), min_size=1, max_size=8), st.data())
+def test_a_known_word_is_its_own_nearest(words: list[str], data: st.DataObject) -> None:
+    word = data.draw(st.sampled_from(words))
+    assert nearest_word(word, words) == word

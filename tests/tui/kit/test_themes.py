@@ -22,8 +22,8 @@ from rtui.tui.kit.themes import (
     try_theme,
 )
 from rtui.tui.navigation import all_css
-from tests.tui.colours import contrast
 from tests.tui.fixed_session import FixedSession
+from tests.tui.palettes import contrast
 
 SHIPPED = sorted(shipped_folder().glob("*.toml"))
 COLOURS = ("rtui-dark", "rtui-light", "rtui-high-contrast")
