@@ -29,8 +29,8 @@ from tests.made_report import denied_report, estimate_report, made_report
 from tests.tui.analyse.analysing import app_on
 from tests.tui.analyse.fixed_analysis import RUNNING, FixedAnalysis
 from tests.tui.browsing import until
-from tests.tui.colours import GRAPHICS, contrast_of, painted
 from tests.tui.fixed_session import COMPLETE, FixedSession
+from tests.tui.palettes import GRAPHICS, contrast_of, painted
 
 LEAST = 4.5
 
@@ -136,15 +136,14 @@ async def test_texts_over_the_tree(scene: str, some_themes: Themes, monkeypatch:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled("scene")
 @pytest.mark.parametrize("scene", PALETTES)
-async def test_texts_of_the_palettes(scene: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_texts_of_the_palettes(scene: str, some_themes: Themes, monkeypatch: pytest.MonkeyPatch) -> None:
     """They keep the colours in which they were opened, so each theme has one of its own."""
     monkeypatch.setattr(RtuiApp, "_background_screens", property(lambda _self: []))
     app, found = RtuiApp(BrowseOptions(), FixedSession()), Found()
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: isinstance(app.screen, BrowseScreen))
-        for name, (palette, theme) in themes().items():
+        for name, (palette, theme) in some_themes.items():
             app.register_theme(theme)
             app.theme = name
             await press(pilot, PALETTES[scene])
