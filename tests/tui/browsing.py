@@ -81,7 +81,6 @@ async def until(pilot: Pilot[int], holds: Callable[[], bool]) -> None:
     for _ in range(MOST_LOOKS):
         await pilot.pause()
         if holds():
-            await pilot.pause()  # what follows from it, such as a scroll, comes with the next paint
             return
     pytest.fail("it never came")
 

@@ -2,7 +2,7 @@
 
 Pilot sends each widget a message before it looks, a hundred of them and as many answers: where the rest of a test
 presses a few keys, these are most of what widgets do. And it sleeps twice 20 ms or more after each key: most of
-its time.
+its time. A pause is as long as ever.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ SOON_S: Final = 0.02
 LOOK_S: Final = 0.001
 """How often threads and workers are looked at."""
 
+GRACE_S: Final = 0.005
+"""When all is at rest so much longer is waited, for sockets."""
+
 LOOKS: Final = 2
 """At so many looks in a row nothing is to be done: what sockets bring is ready at the second one."""
 
@@ -39,7 +42,6 @@ def quicken(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Stylesheet, "_parse_rules", parse_once)
     patch.setattr(Pilot, "_wait_for_screen", wait_for_busy)
     patch.setattr("textual.app.wait_for_idle", wait_for_rest)
-    patch.setattr("textual.pilot.wait_for_idle", wait_for_rest)
     patch.setattr("rtui.tui.browse.detail_fetcher.REST_S", 0.001)
     patch.setattr("rtui.tui.browse.tree_pane.FACTS_REST_S", 0.001)
 
@@ -93,24 +95,28 @@ async def wait_for_busy(pilot: Pilot[Any], timeout: float = 30.0) -> bool:  # no
 async def wait_for_rest(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
     """In place of Textual's `wait_for_idle`: wait until nothing is to be done now or soon, by the loop or its threads.
 
-    Workers may run for as long as their screen is there, so they are waited for no longer than Textual waits.
+    Workers may run for as long as their screen is there, so they are waited for no longer than Textual waits. What
+    comes from elsewhere has `GRACE_S` to come.
     """
     loop: Any = asyncio.get_running_loop()
-    end_s, looks, patience_s = time.monotonic() + max_sleep, 0, SOON_S
-    while looks < LOOKS and time.monotonic() < end_s:
+    end_s, patience_s = time.monotonic() + max_sleep, SOON_S
+    looks, is_granted = 0, False
+    while time.monotonic() < end_s:
         await asyncio.sleep(0)
-        if loop._ready:
-            looks = 0
+        looks = 0 if loop._ready else looks + 1
+        due_s = min((timer._when for timer in loop._scheduled if not timer._cancelled), default=1e9) - loop.time()
+        if looks and due_s < SOON_S:
+            looks, pause_s = 0, max(due_s, 0.0)
+        elif looks and (is_working(loop) or (patience_s > 0.0 and has_worker())):
+            looks, pause_s = 0, LOOK_S
+        elif looks >= LOOKS and not is_granted:
+            looks, pause_s, is_granted = 0, GRACE_S, True
+        elif looks >= LOOKS:
+            return
+        else:
             continue
-        looks += 1
-        pause_s = min((timer._when for timer in loop._scheduled if not timer._cancelled), default=1e9) - loop.time()
-        if pause_s >= SOON_S:
-            is_busy = is_working(loop) or (patience_s > 0.0 and has_worker())
-            pause_s = LOOK_S if is_busy else -1.0
-        if pause_s >= 0.0:
-            patience_s -= pause_s
-            await asyncio.sleep(pause_s)
-            looks = 0
+        patience_s -= pause_s
+        await asyncio.sleep(pause_s)
 
 
 def is_working(loop: Any) -> bool:
