@@ -41,6 +41,7 @@ def is_online(visitor: Visitor) -> bool:
     return isinstance(visitor.session.status.link, Online) and "connection lost" not in visitor.text()
 
 
+@pytest.mark.sampled("some_server")
 async def test_cut_while_it_scans(some_server: Server, tmp_path: Path) -> None:
     plant(some_server)
     async with DelayProxy(some_server.port) as proxy, visiting(Target(port=proxy.port), tmp_path) as visitor:
@@ -65,6 +66,7 @@ async def test_cut_while_it_scans(some_server: Server, tmp_path: Path) -> None:
         assert visitor.session.store.keys == MANY
 
 
+@pytest.mark.sampled("some_server")
 async def test_cut_while_a_value_is_read(some_server: Server, tmp_path: Path) -> None:
     fill(some_server, some_server.client())
     async with DelayProxy(some_server.port) as proxy, visiting(Target(port=proxy.port), tmp_path) as visitor:
@@ -89,6 +91,7 @@ async def test_cut_while_a_value_is_read(some_server: Server, tmp_path: Path) ->
         await visitor.until_shown("field4")
 
 
+@pytest.mark.sampled("some_server")
 async def test_restarted(some_server: Server, tmp_path: Path) -> None:
     plant(some_server, "before")
     target = Target(port=some_server.port)

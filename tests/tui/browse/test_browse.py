@@ -11,13 +11,13 @@ from rtui.keyspace.rows.rows import RowKind
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.matching import natural
+from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.identity import Outdated
 from rtui.tui.browse.shown_value import Tab
 from rtui.tui.browse.tree_pane import TreePane
-from rtui.tui.help import HelpScreen
 from rtui.tui.kit.choice import ChoiceScreen, SwitchScreen
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import COMPLETE, FixedSession
@@ -29,13 +29,11 @@ def is_displayed(widget: Widget) -> bool:
     return bool(widget.display)
 
 
-async def test_the_largest_namespace_comes_first_while_nobody_has_moved() -> None:
+async def test_the_largest_namespace_comes_first_and_arrows_and_letters_open_close_and_move() -> None:
     async with browsing() as user:
         assert user.name == b"shop:"
-
-
-async def test_arrows_and_letters_open_close_and_move() -> None:
-    async with browsing() as user:
+        assert "user:" in user.body
+        assert not user.cursor.namespace.listed
         await user.press("right")
         await user.press("l")
         assert user.cursor.depth == 1
@@ -94,17 +92,13 @@ async def test_sorting_by_name_and_back() -> None:
         assert remembered(user) == "name"
 
 
-async def test_typing_jumps_among_siblings_and_escape_ends_it() -> None:
+async def test_typing_jumps_among_siblings_without_commands_and_escape_ends_it() -> None:
     async with browsing() as user:
         await user.press("f", "l", "o", "c")
         assert user.name == b"lock:"
         assert "jump to loc" in user.footer
         await user.press("escape")
         assert "jump to" not in user.footer
-
-
-async def test_letters_typed_in_a_jump_are_no_commands() -> None:
-    async with browsing() as user:
         await user.press("f", "s", "h", "q", "p")
         assert user.session.asked == []
         assert user.screen.is_attached
@@ -119,25 +113,24 @@ async def test_plain_text_filters_what_is_loaded_and_escape_brings_everything_ba
         await user.press("escape")
         assert user.name == b"lock:"
         assert user.listed[0] == b"shop:"
+        await user.press("slash", *"cart", "down")
+        head = "".join(span.text for line in user.screen.detail_pane._head.lines for span in line)
+        assert "exact, of what the filter shows" in head
 
 
-async def test_a_glob_is_asked_of_the_server() -> None:
+@pytest.mark.slow
+async def test_an_exact_name_is_looked_up_without_a_scan_and_a_glob_is_asked_of_the_server() -> None:
     async with browsing() as user:
+        await user.press("slash", *"shop:user:7:orders", "enter")
+        await user.until(lambda: user.name == b"shop:user:7:orders")
+        assert user.session.asked == []
         await user.press("slash", *"user:*:x", "enter")
         assert user.session.asked == ["filter b'user:*:x'"]
         await user.press("escape")
         assert user.session.asked[-1] == "filter None"
 
 
-@pytest.mark.slow
-async def test_an_exact_name_is_looked_up_and_gone_to_without_a_scan() -> None:
-    async with browsing() as user:
-        await user.press("slash", *"shop:user:7:orders", "enter")
-        await user.until(lambda: user.name == b"shop:user:7:orders")
-        assert user.session.asked == []
-
-
-async def test_enter_goes_into_the_details_and_escape_comes_back() -> None:
+async def test_enter_goes_into_the_details_at_any_size_and_escape_comes_back() -> None:
     async with browsing(size=(80, 24)) as user:
         await user.go(b"plain")
         assert not is_displayed(user.screen.detail_pane)
@@ -148,9 +141,16 @@ async def test_enter_goes_into_the_details_and_escape_comes_back() -> None:
         await user.press("escape")
         assert user.has_keyboard(user.screen.tree_pane.key_tree)
         assert not is_displayed(user.screen.detail_pane)
+        await user.go(b"plain")
+        await user.press("enter")
+        for width, height in ((200, 50), (30, 8), (120, 36)):
+            await user.pilot.resize_terminal(width, height)
+            await user.settled()
+        assert '"id": 106' in user.body
+        assert user.screen.tree_pane.key_tree.cursor_line in range(user.screen.tree_pane.key_tree.virtual_size.height)
 
 
-async def test_tabs_and_the_slot() -> None:
+async def test_tabs_the_slot_and_pages() -> None:
     async with browsing() as user:
         await user.go(b"{user:7}:cart")
         await user.press("2")
@@ -160,10 +160,7 @@ async def test_tabs_and_the_slot() -> None:
         assert '"id": 106' in user.body
         await user.pilot.click("#detail-tabs", offset=(11, 1))
         assert user.screen.detail_pane.tab is Tab.SLOT
-
-
-async def test_pages_turn_forth_and_back() -> None:
-    async with browsing() as user:
+        await user.press("1")
         await user.go(b"jobs")
         await user.press("n")
         assert '{"job": 100}' in user.body
@@ -209,14 +206,6 @@ async def test_copies_go_to_the_clipboard_as_they_are() -> None:
         assert user.pilot.app.clipboard.startswith("redis-cli -h 10.0.0.5")
 
 
-async def test_help_opens_and_closes() -> None:
-    async with browsing() as user:
-        await user.pilot.press("question_mark")
-        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, HelpScreen))
-        await user.pilot.press("escape")
-        await until(user.pilot, lambda: user.pilot.app.screen is user.screen)
-
-
 async def test_a_lost_connection_is_said_once_and_costs_the_details_only() -> None:
     async with browsing(notifications=True) as user:
         user.session.failure = ConnectionLost("the server closed the connection")
@@ -252,53 +241,32 @@ async def test_mouse_click_opens_and_double_click_reads() -> None:
         assert user.cursor.depth == 1
 
 
-async def test_a_namespace_says_what_is_inside_without_being_opened() -> None:
-    async with browsing() as user:
-        assert "user:" in user.body
-        assert not user.cursor.namespace.listed
+REFUSED = Progress(state=ScanState.FAILED, fraction=None, reason=SafeText("NOPERM SCAN is not allowed"))
 
 
-async def test_an_empty_database_says_so_and_names_others() -> None:
-    async with browsing(FixedSession(COMPLETE, [])) as user:
-        said = "\n".join("".join(span.text for span in line) for line in user.screen.tree_pane._notice.lines)
-        assert "db0 is empty" in said
-        assert "db1 has 120" in said
-
-
-async def test_a_database_that_is_empty_no_longer_was_empty() -> None:
-    status = replace(COMPLETE, outdated=Outdated.GREW)
+@pytest.mark.parametrize(
+    ("status", "texts"),
+    [
+        (COMPLETE, ("db0 is empty", "db1 has 120")),
+        (replace(COMPLETE, outdated=Outdated.GREW), ("db0 was empty", "when it was scanned. R\n scans again.")),
+        (replace(COMPLETE, complete=False, progress=REFUSED), ("NOPERM",)),
+    ],
+    ids=["empty", "no longer", "refused"],
+)
+async def test_a_tree_without_rows_says_why(status: BrowsingStatus, texts: tuple[str, ...]) -> None:
     async with browsing(FixedSession(status, [])) as user:
         said = "\n".join("".join(span.text for span in line) for line in user.screen.tree_pane._notice.lines)
-        assert "db0 was empty" in said
-        assert "when it was scanned. R\n scans again." in said
-
-
-async def test_a_failed_scan_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    reason = SafeText("NOPERM SCAN is not allowed")
-    status = replace(COMPLETE, complete=False, progress=Progress(state=ScanState.FAILED, fraction=None, reason=reason))
-    async with browsing(FixedSession(status, [])) as user:
-        said = "\n".join("".join(span.text for span in line) for line in user.screen.tree_pane._notice.lines)
-        assert "NOPERM" in said
+        assert all(text in said for text in texts)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [(20, 6), (40, 10), (99, 24), (101, 30), (300, 90)], ids=str)
-async def test_no_terminal_is_too_small_or_too_large(size: tuple[int, int]) -> None:
-    async with browsing(size=size) as user:
-        await user.press("right", "down", "right", "down", "enter")
-        await user.press("escape", "slash", "c", "escape")
-        assert user.screen.is_attached
-
-
-async def test_a_terminal_may_change_its_size_at_any_time() -> None:
-    async with browsing(size=(80, 24)) as user:
-        await user.go(b"plain")
-        await user.press("enter")
-        for width, height in ((200, 50), (30, 8), (120, 36)):
-            await user.pilot.resize_terminal(width, height)
-            await user.settled()
-        assert '"id": 106' in user.body
-        assert user.screen.tree_pane.key_tree.cursor_line in range(user.screen.tree_pane.key_tree.virtual_size.height)
+async def test_no_terminal_is_too_small_or_too_large() -> None:
+    async with browsing(size=(20, 6)) as user:
+        for size in ((20, 6), (40, 10), (99, 24), (101, 30), (300, 90)):
+            await user.pilot.resize_terminal(*size)
+            await user.press("home", "right", "down", "right", "down", "enter")
+            await user.press("escape", "slash", "c", "escape")
+            assert user.screen.is_attached
 
 
 async def test_a_filter_that_no_name_passes_shows_why_without_styling_the_pane_anew(
@@ -320,13 +288,6 @@ async def test_a_filter_that_no_name_passes_shows_why_without_styling_the_pane_a
         await user.until(lambda: pane.key_tree.size.height > 1)
         assert not pane.query_one("#notice").size.height
         assert not styled
-
-
-async def test_what_a_filter_lets_through_is_not_told_as_everything() -> None:
-    async with browsing() as user:
-        await user.press("slash", *"cart", "down")
-        head = "".join(span.text for line in user.screen.detail_pane._head.lines for span in line)
-        assert "exact, of what the filter shows" in head
 
 
 async def test_another_scan_puts_the_largest_first_again() -> None:

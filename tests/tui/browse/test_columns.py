@@ -182,10 +182,6 @@ async def test_the_title_says_where_the_cursor_is_and_leads_there() -> None:
         await user.settled()
         assert user.name == b"shop:"
         assert header(user).startswith(" Namespaces split at :")
-
-
-async def test_hostile_and_empty_names_in_the_path() -> None:
-    async with browsing() as user:
         await user.go(b"::")
         assert header(user).startswith(" (empty) › (empty)")
         await user.go(b"hostile:\x1b[31mred")
@@ -217,7 +213,7 @@ def texts(user: BrowseUser) -> list[str]:
     return ["".join(span.text for span in line).strip() for line in lines]
 
 
-async def test_a_chain_is_one_row_that_opens_closes_copies_and_is_left_like_any() -> None:
+async def test_a_chain_is_one_row_that_opens_closes_copies_is_left_and_found_like_any() -> None:
     async with browsing(FixedSession(COMPLETE, NAMES)) as user:
         await user.press("down", "enter")
         assert texts(user)[1].startswith("▾ app:v1:cache ")
@@ -232,12 +228,7 @@ async def test_a_chain_is_one_row_that_opens_closes_copies_and_is_left_like_any(
         assert user.name == b"app:v1:cache:"
         await user.press("left")
         assert [line.split(" ")[1] for line in texts(user)] == ["queue", "app:v1:cache"]
-
-
-async def test_it_is_jumped_to_and_found_by_its_name() -> None:
-    async with browsing(FixedSession(COMPLETE, NAMES)) as user:
-        await user.press("down", "enter", "home")
-        await user.press("f", *"app:v", "escape")
+        await user.press("home", "f", *"app:v", "escape", "enter")
         assert user.name == b"app:v1:cache:"
         await user.press("home", "slash", *"v1:ca")
         assert any(line.startswith("▾ app:v1:cache ") for line in texts(user))

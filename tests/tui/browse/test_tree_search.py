@@ -14,47 +14,25 @@ from tests.tui.analyse.visiting_analysis import ask, at_analysis
 from tests.tui.visiting import visiting
 
 
-async def test_a_key_that_is_not_listed_is_shown(valkey: Server, tmp_path: Path) -> None:
-    valkey.admin.mset({"user:1": "one", "user:2": "two", "other:1": "three"})
+async def test_a_name_leads_to_its_key_or_stays_a_search(valkey: Server, tmp_path: Path) -> None:
+    valkey.admin.mset({"user:1": "one", "user:2": "two", "other:1": "three", "user:[/]": "four", "user:/": "five"})
     async with visiting(target_of(valkey), tmp_path) as visitor:
         await visitor.whole()
-        await visitor.filter("other:*")
-        await visitor.until(lambda: visitor.session.status.match == b"other:*", "the filter")
-        await visitor.whole()
-        await visitor.filter("user:2")
-        await visitor.until(lambda: visitor.detail.key == b"user:2" and visitor.detail.preview is not None, "the key")
-        await visitor.until_shown("user:2", "two", "3 bytes")
-
-
-async def test_a_key_that_is_listed_gets_the_cursor(valkey: Server, tmp_path: Path) -> None:
-    valkey.admin.mset({"user:1": "one", "user:2": "two", "other:1": "three"})
-    async with visiting(target_of(valkey), tmp_path) as visitor:
-        await visitor.whole()
-        for name in ("user:2", "other:1"):
+        for name in ("user:2", "other:1", "user:[/]"):  # the last one is found before it is taken for a pattern
             await visitor.go(name)
             await visitor.until_shown(name)
-
-
-async def test_a_name_that_does_not_exist_stays_a_search(valkey: Server, tmp_path: Path) -> None:
-    valkey.admin.mset({"user:1": "one", "user:2": "two"})
-    async with visiting(target_of(valkey), tmp_path) as visitor:
-        await visitor.whole()
+        assert visitor.session.status.match is None
         await visitor.filter("user:")
         await visitor.until_shown("Names with user:", "user")
         await visitor.press("escape")
-        await visitor.until_shown("Namespaces")
-
-
-async def test_a_name_that_reads_like_a_pattern_is_found_before_it_is_taken_for_one(
-    valkey: Server, tmp_path: Path
-) -> None:
-    valkey.admin.mset({"user:[/]": "one", "user:/": "two"})
-    async with visiting(target_of(valkey), tmp_path) as visitor:
-        await visitor.whole()
-        await visitor.go("user:[/]")
-        assert visitor.session.status.match is None
-        await visitor.filter("user:[:/]")
-        await visitor.until(lambda: visitor.session.status.match == b"user:[:/]", "the filter")
+        await visitor.until(lambda: visitor.browse.tree_pane.names.needle is None, "all names")
+        for pattern in (b"user:[:/]", b"other:*"):
+            await visitor.filter(pattern.decode())
+            await visitor.until(lambda wanted=pattern: visitor.session.status.match == wanted, "the filter")  # type: ignore[misc]
+            await visitor.whole()
+        await visitor.filter("user:2")  # which is not listed
+        await visitor.until(lambda: visitor.detail.key == b"user:2" and visitor.detail.preview is not None, "the key")
+        await visitor.until_shown("user:2", "two", "3 bytes")
 
 
 async def test_looking_a_key_up_tells_its_idle_time_before_rtui_reads_it(redis70: Server, tmp_path: Path) -> None:

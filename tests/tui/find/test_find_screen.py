@@ -60,18 +60,15 @@ async def finding(
         yield user, screen
 
 
-async def test_a_query_lists_keys_and_the_cursor_is_on_the_first() -> None:
-    async with finding("in:lock") as (user, screen):
-        await until(user.pilot, lambda: bool(lines(screen)))
-        assert names(screen)[0] == "lock:order:0"
-        assert screen.view.body.cursor_line == 0
-        assert screen.focused is screen.view.body
-        assert "in:lock  300 keys" in said(screen)
+async def ask(user: BrowseUser, screen: FindScreen, query: str) -> None:
+    """Change the query in place."""
+    await user.pilot.press("slash")
+    screen.query_input.value = query
+    await user.pilot.press("enter")
+    await until(user.pilot, lambda: f" {query}  " in f" {said(screen)}  " and bool(screen.query_bar.lines))
 
 
-async def test_the_list_is_opened_and_filled_without_styling_all_of_its_widgets_anew(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_query_lists_keys_without_styling_all_widgets_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     styled: list[str] = []
 
     def style(screen: FindScreen, *, animate: bool = True) -> None:
@@ -84,13 +81,24 @@ async def test_the_list_is_opened_and_filled_without_styling_all_of_its_widgets_
         assert not styled
         assert screen.view.size.height > 1
         assert not screen.nothing.size.height
+        assert names(screen)[0] == "lock:order:0"
+        assert screen.view.body.cursor_line == 0
+        assert screen.focused is screen.view.body
+        assert "in:lock  300 keys" in said(screen)
 
 
-async def test_enter_goes_to_the_key_and_escape_comes_back_to_the_list_as_it_was() -> None:
+async def test_sorting_keeps_the_cursor_and_escape_comes_back_from_a_key_to_the_list_as_it_was() -> None:
     async with finding("in:lock") as (user, screen):
-        await user.pilot.press(*["greater_than_sign"] * 4)  # by size
-        await until(user.pilot, lambda: screen.rows.sort == "size")
-        await user.pilot.press("pagedown", "down")
+        await user.pilot.press("down", "down")
+        record = screen.view.body.record
+        await user.pilot.press(*["greater_than_sign"] * 4)
+        await until(user.pilot, lambda: screen.rows.sort == "size" and bool(screen.rows._lines))
+        sizes = [one.memory_bytes or 0 for one in screen.rows.shown()]
+        assert sizes == sorted(sizes, reverse=True)
+        await until(user.pilot, lambda: screen.view.body.record == record)
+        await user.pilot.press("S")
+        await until(user.pilot, lambda: screen.rows.shown()[0].memory_bytes == min(sizes))
+        await user.pilot.press("home", "pagedown", "down")
         key = screen.view.body.record
         before, top = lines(screen), screen.view.body.scroll_offset.y
         assert key is not None
@@ -114,19 +122,6 @@ async def test_enter_goes_to_the_key_and_escape_comes_back_to_the_list_as_it_was
         assert user.session.searches[0].closed
 
 
-async def test_sorting_keeps_the_cursor_on_its_key_and_later_keys_come_last() -> None:
-    async with finding("in:lock") as (user, screen):
-        await user.pilot.press("down", "down")
-        key = screen.view.body.record
-        await user.pilot.press(*["greater_than_sign"] * 4)
-        await until(user.pilot, lambda: screen.rows.sort == "size" and bool(screen.rows._lines))
-        sizes = [record.memory_bytes or 0 for record in screen.rows.shown()]
-        assert sizes == sorted(sizes, reverse=True)
-        await until(user.pilot, lambda: screen.view.body.record == key)
-        await user.pilot.press("S")
-        await until(user.pilot, lambda: screen.rows.shown()[0].memory_bytes == min(sizes))
-
-
 async def test_names_are_sorted_with_their_numbers_or_by_their_bytes() -> None:
     async with finding("in:shop") as (user, screen):
 
@@ -148,10 +143,9 @@ async def test_a_near_miss_is_said_beside_what_was_found_and_in_its_place() -> N
     async with finding("type:string AND ttl:none") as (user, screen):
         await until(user.pilot, lambda: "No key is found by" in said(screen))
         assert "did you mean type:string ttl:none?" in said(screen)
-    async with finding("!tyep:hash len>0") as (user, screen):
-        await until(user.pilot, lambda: bool(lines(screen)))
-        assert "did you mean !type:hash?" in said(screen)
-    async with finding("tags:x ttl:none") as (user, screen):
+        await ask(user, screen, "!tyep:hash len>0")
+        await until(user.pilot, lambda: bool(lines(screen)) and "did you mean !type:hash?" in said(screen))
+        await ask(user, screen, "tags:x ttl:none")
         await until(user.pilot, lambda: "did you mean tag:x?" in said(screen))
 
 
@@ -242,8 +236,11 @@ async def test_a_denied_term_is_said() -> None:
         assert "rtui acl helps." in said(screen)
 
 
-async def test_the_query_is_changed_in_place() -> None:
-    async with finding("in:lock") as (user, screen):
+async def test_the_query_is_changed_in_place_also_where_nothing_is_found() -> None:
+    async with finding("in:nowhere") as (user, screen):
+        await until(user.pilot, lambda: "No key is found by in:nowhere." in said(screen))
+        assert "/ changes the query" in said(screen)
+        await ask(user, screen, "in:lock")
         await user.pilot.press("slash")
         assert screen.query_input.value == "in:lock"
         await user.pilot.press(*keys_for(" 29"), "enter")
@@ -252,8 +249,11 @@ async def test_the_query_is_changed_in_place() -> None:
         assert user.session.searches[0].closed
 
 
-async def test_the_list_is_written(tmp_path: Path) -> None:
+async def test_hostile_names_are_shown_and_written_safely(tmp_path: Path) -> None:
     async with finding("in:hostile") as (user, screen):
+        await until(user.pilot, lambda: len(lines(screen)) == 5)
+        for line in lines(screen):
+            check_text(line)
         for suffix in ("txt", "csv", "json"):
             await user.pilot.press("w")
             screen.file_input.value = str(tmp_path / f"found.{suffix}")
@@ -308,19 +308,6 @@ async def test_found_keys_come_back_after_escape() -> None:
         await until(user.pilot, lambda: isinstance(user.pilot.app.screen, FindScreen))
 
 
-async def test_nothing_hostile_is_shown() -> None:
-    async with finding("in:hostile") as (user, screen):
-        await until(user.pilot, lambda: len(lines(screen)) == 5)
-        for line in lines(screen):
-            check_text(line)
-
-
-async def test_where_nothing_is_found_the_query_stands_and_can_be_changed() -> None:
-    async with finding("in:nowhere") as (user, screen):
-        await until(user.pilot, lambda: "No key is found by in:nowhere." in said(screen))
-        assert "/ changes the query" in said(screen)
-
-
 async def test_more_than_is_listed_is_sorted_among_what_was_found_and_r_finds_the_top() -> None:
     session = FixedSession()
 
@@ -353,19 +340,24 @@ async def test_columns_are_switched_in_their_order_and_what_was_not_asked_is_sai
         assert said_of == "OBJECT IDLETIME: asked when R searches again."
 
 
-@pytest.mark.parametrize(("age_s", "text"), [(3, "UTC"), (190, "UTC, 3m ago"), (2 * 86_400, "UTC, 2d ago")])
-async def test_rows_that_were_kept_are_shown_with_their_age(age_s: int, text: str) -> None:
+async def test_rows_that_were_kept_are_shown_with_their_age() -> None:
     session = FixedSession()
     session.now_s += 43_200  # not right after midnight
-    as_of_s = session.now_s - age_s
+    as_of_s = 0.0
 
     def keep(search: FixedSearch) -> None:
         search.as_of_s = as_of_s
 
     session.on_search = keep
-    async with finding("in:lock", session) as (user, screen):
-        await until(user.pilot, lambda: bool(lines(screen)))
-        shown = moment(as_of_s)[0 if age_s > 86_400 else 11 : 16]
-        assert f"in:lock  300 keys  as of {shown} {text}" in said(screen)
-        assert "kept from the analysis, R asks the server" in said(screen)
-        assert "pace" not in said(screen)
+    async with finding("in:shop", session) as (user, screen):
+        for query, age_s, text in (
+            ("in:lock  300 keys", 3, "UTC"),
+            ("in:lock 29  13 keys", 190, "UTC, 3m ago"),
+            ("in:lock  300 keys", 2 * 86_400, "UTC, 2d ago"),
+        ):
+            as_of_s = session.now_s - age_s
+            await ask(user, screen, query.partition("  ")[0])
+            shown = moment(as_of_s)[0 if age_s > 86_400 else 11 : 16]
+            await until(user.pilot, lambda shown=f"{query}  as of {shown} {text}": shown in said(screen))  # type: ignore[misc]
+            assert "kept from the analysis, R asks the server" in said(screen)
+            assert "pace" not in said(screen)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.geometry import Size
-from textual.keys import _character_to_key as key_of
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from rtui.analysis.formats.samples import Header, SamplesFile
 from rtui.analysis.health.panel import Line as Figure
@@ -27,12 +27,16 @@ from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.styled_text import line_width
 from rtui.tui.run import SamplesApp
 from rtui.tui.server import ServerScreen
-from rtui.tui.server_panels import PANELS, ServerPanel, plot_lines, sparkline
+from rtui.tui.server_panels import PANELS, plot_lines, sparkline
 from tests.made_sample import made_sample
+from tests.server.targets import target_of
+from tests.server.test_denied import POOR, let_in
+from tests.servers import Server
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_health import DENIED_SLOW, NODES, SLOW, FixedHealth
 from tests.tui.fixed_session import ASKED_AT_S, FixedSession
 from tests.tui.test_mouse import click_on
+from tests.tui.visiting import visiting
 
 
 def session(**given: object) -> FixedSession:
@@ -95,27 +99,20 @@ async def test_what_is_wrong_stands_in_every_title_and_leads_there() -> None:
         assert (await shown(user.pilot)).view.panel.id == "overview"
 
 
-@pytest.mark.parametrize("name", ["server", "health"])
-async def test_its_names_open_it(name: str) -> None:
+@pytest.mark.parametrize(("name", "panel"), [("server", "overview"), ("health", "overview"), ("clients", "clients")])
+async def test_it_and_its_panels_are_gone_to_by_name(name: str, panel: str) -> None:
     async with browsing(session()) as user:
         await user.pilot.press("colon", *name, "enter")
-        assert (await shown(user.pilot)).view.panel.id == "overview"
+        assert (await shown(user.pilot)).view.panel.id == panel
 
 
-async def test_a_panel_is_gone_to_by_name() -> None:
-    async with browsing(session()) as user:
-        await user.pilot.press("colon", *"clients", "enter")
-        assert (await shown(user.pilot)).view.panel.id == "clients"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("panel", PANELS[1:], ids=lambda panel: panel.id)
-async def test_each_panel_has_a_key(panel: ServerPanel) -> None:
+async def test_each_panel_has_a_key() -> None:
     async with browsing(session()) as user:
         screen = await opened(user)
-        await user.pilot.press(panel.key)
-        assert screen.view.panel is panel
-        assert screen.view.has_rows
+        for panel in PANELS[1:]:
+            await user.pilot.press(panel.key)
+            assert screen.view.panel is panel
+            assert screen.view.has_rows
 
 
 async def test_what_is_wrong_comes_first_and_leads_to_its_panel() -> None:
@@ -166,22 +163,26 @@ async def test_a_row_as_a_whole_a_filter_and_a_copy() -> None:
         assert user.pilot.app.screen is screen
 
 
-async def test_a_list_is_written_and_the_server_asked_again(tmp_path: Path) -> None:
-    async with browsing(session()) as user:
-        await opened(user)
-        file = tmp_path / "slow.csv"
-        await user.pilot.press("4", "right_square_bracket", "w", *map(key_of, str(file)), "enter", "r")
-        await until(user.pilot, lambda: file.exists() and "ask" in health(user).asked)
-        assert len(file.read_text().splitlines()) == 1 + len(SLOW.tables[0].rows)
+async def write(pilot: Pilot[int], file: Path) -> None:
+    """Write what is shown, by the name that is proposed changed to this one."""
+    await pilot.press("w")
+    line = pilot.app.focused
+    assert isinstance(line, Input)
+    line.value = str(file)
+    await pilot.press("enter")
+    await until(pilot, file.exists)
 
 
-async def test_all_samples_are_written(tmp_path: Path) -> None:
+async def test_samples_and_lists_are_written_and_the_server_asked_again(tmp_path: Path) -> None:
     async with browsing(session()) as user:
         await opened(user)
-        file = tmp_path / "s.jsonl"
-        await user.pilot.press("w", *map(key_of, str(file)), "enter")
-        await until(user.pilot, file.exists)
-        assert file.read_text() == "header\nsample\n"
+        await write(user.pilot, tmp_path / "s.jsonl")
+        assert (tmp_path / "s.jsonl").read_text() == "header\nsample\n"
+        await user.pilot.press("4", "right_square_bracket")
+        await write(user.pilot, tmp_path / "slow.csv")
+        assert len((tmp_path / "slow.csv").read_text().splitlines()) == 1 + len(SLOW.tables[0].rows)
+        await user.pilot.press("r")
+        await until(user.pilot, lambda: "ask" in health(user).asked)
 
 
 async def test_new_samples_keep_the_cursor_on_its_row() -> None:
@@ -293,3 +294,33 @@ def test_any_history_fits(history: list[float | None], cells: int, width: int, h
     lines = plot_lines(figure(*history), Size(width, height), 60)
     assert len(lines) <= height
     assert all(line_width(line) <= width for line in lines)
+
+
+@pytest.mark.slow
+async def test_what_no_figure_is_about_stands_in_the_overview(valkey: Server, tmp_path: Path) -> None:
+    with valkey.client(client_name="nightly") as client:
+        for _ in range(12):
+            client.keys("*")
+        async with visiting(target_of(valkey), tmp_path) as visitor:
+            await visitor.connected()
+            await visitor.press("exclamation_mark")
+            await visitor.until_shown("1 to watch", "commands in use that should not be", "KEYS was called 12 times")
+            await visitor.press("6")
+            await visitor.until_shown("largest query buffer", "Who sends KEYS 1")
+            await visitor.press("left_square_bracket")
+            await visitor.until_shown("nightly")
+            await visitor.press("4")
+            await visitor.until_shown("slow log from")
+
+
+@pytest.mark.slow
+async def test_a_user_who_may_nothing_is_told_which_rights_are_lacking(valkey: Server, tmp_path: Path) -> None:
+    let_in(valkey, "+scan", "+ping", "+hello")
+    async with visiting(target_of(valkey, **POOR), tmp_path) as visitor:
+        await visitor.connected()
+        await visitor.press("exclamation_mark")
+        await visitor.until_shown("rtui acl --with health", "--with settings", "not known")
+        assert "nothing wrong" not in visitor.text()
+        for key, source in (("2", "INFO memory"), ("4", "SLOWLOG GET"), ("6", "INFO clients"), ("7", "CONFIG GET")):
+            await visitor.press(key)
+            await visitor.until_shown(f"denied: {source}" if key == "7" else source, "rtui acl --with ")
