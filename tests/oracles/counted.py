@@ -10,9 +10,15 @@ from typing import Any
 
 import redis
 
+from rtui.analysis.report.document import Report
 from rtui.analysis.report.members import TTL_EDGES_S
+from rtui.server.analysis.run import AnalysisRun
+from rtui.server.options import AnalysisOptions
+from rtui.server.scan.pace import Pace
+from rtui.server.wire.target import Target
 from tests.oracles.keyspaces import Path
 from tests.server.every_type import LENGTHS
+from tests.server.targets import connected
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +100,12 @@ def by_type(found: Iterable[Fact]) -> dict[bytes, Total]:
     for fact in found:
         totals.setdefault(fact.kind, Total()).add(fact)
     return totals
+
+
+async def report_on(target: Target, *, pace: Pace = Pace.FULL, **options: Any) -> Report:
+    """Analyse once; `options` are those of the analysis."""
+    async with connected(target) as connection:
+        analysing = AnalysisRun(connection, AnalysisOptions(pace=pace, **options))
+        await analysing.run()
+    assert analysing.report is not None
+    return analysing.report

@@ -8,8 +8,7 @@ from random import Random
 import pytest
 
 from rtui.analysis.report.document import KeyRecord, Report
-from tests.oracles.analysed import report_on
-from tests.oracles.counted import Fact, by_type, facts
+from tests.oracles.counted import Fact, by_type, facts, report_on
 from tests.oracles.keyspaces import grown
 from tests.oracles.redis_cli import told
 from tests.server import every_type

@@ -14,7 +14,7 @@ from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import CoverageKind, Report, Stats
 from rtui.analysis.report.members import Figure
 from tests.oracles import heavy_tails
-from tests.oracles.analysed import report_on
+from tests.oracles.counted import report_on
 from tests.server.targets import target_of
 from tests.servers import Server
 

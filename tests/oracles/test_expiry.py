@@ -9,7 +9,7 @@ from random import Random
 
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.members import MINUTE_S, Cliff
-from tests.oracles.analysed import report_on
+from tests.oracles.counted import report_on
 from tests.server.targets import target_of
 from tests.servers import Server
 

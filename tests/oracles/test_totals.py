@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import ceil
 
 import pytest
 
 from rtui.analysis.columns import EVERYTHING
 from rtui.analysis.report.document import ColumnState, CoverageKind, Quantiles, Stats
-from tests.oracles.analysed import report_on
-from tests.oracles.counted import Total, by_namespace, by_type, facts
+from tests.oracles.counted import Total, by_namespace, by_type, facts, report_on
 from tests.oracles.keyspaces import Path, grown
 from tests.server import every_type
 from tests.server.targets import target_of
@@ -81,3 +81,41 @@ def is_near(quantiles: Quantiles, sizes: list[int]) -> None:
     for share, said in ((0.5, quantiles.p50), (0.9, quantiles.p90), (0.99, quantiles.p99)):
         exact = ordered[ceil(share * len(ordered)) - 1]
         assert said == pytest.approx(exact, rel=quantiles.error), (share, ordered)
+
+
+async def test_on_a_cluster_node(cluster_node: Server) -> None:
+    client = cluster_node.client()
+    keys = list(grown(client, keys=KEYS, seed=9))
+    report = await report_on(target_of(cluster_node))
+    pipeline = client.pipeline(transaction=False)
+    for key in keys:
+        pipeline.execute_command("CLUSTER", "KEYSLOT", key)
+    slot_of = dict(zip(keys, pipeline.execute(), strict=True))
+    slots = report.summary.slots
+    assert {slot: count for slot, count in enumerate(slots.keys) if count} == Counter(slot_of.values())
+    for slot in range(16384):
+        pipeline.execute_command("CLUSTER", "COUNTKEYSINSLOT", slot)
+    assert list(slots.keys) == pipeline.execute()
+    assert slots.owned == ((0, 16383),)
+    sizes: Counter[int] = Counter()
+    for key, fact in facts(client).items():
+        sizes[slot_of[key]] += fact.memory_bytes
+    assert slots.memory_bytes is not None
+    assert {slot: count for slot, count in enumerate(slots.memory_bytes) if count} == sizes
+
+
+async def test_hash_tags_are_those_of_the_keys(valkey: Server) -> None:
+    client = valkey.client()
+    pipeline = client.pipeline(transaction=False)
+    for number in range(600):
+        pipeline.set(b"{cart:%d}:item:%d" % (number % 3, number), b"v" * 50)
+        pipeline.set(b"plain:%d" % number, b"v")
+    pipeline.execute()
+    report = await report_on(target_of(valkey))
+    tags = {one.tag: one for one in report.summary.slots.tags}
+    sizes = {key: fact.memory_bytes for key, fact in facts(client).items()}
+    for number in range(3):
+        mine = [size for key, size in sizes.items() if key.startswith(b"{cart:%d}" % number)]
+        tag = tags[b"cart:%d" % number]
+        assert (tag.keys, tag.memory_bytes) == (200, sum(mine))
+    assert report.summary.slots.owned is None

@@ -6,12 +6,21 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import msgspec
+import numpy as np
+import pytest
+
+from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import Node, NodeKind, Stats
+from rtui.analysis.report.expiries import ExpiryBins
 from rtui.analysis.report.members import IDLE_EDGES_S, MOST_SHORT, MOST_TINY, TTL_EDGES_S
 from rtui.keyspace.text.identifiers import Identifiers, KeySegments
 from rtui.keyspace.text.segments import Separators
 from rtui.server.inspection.tables import InspectedBatch
+from rtui.table.lives import MINUTE_MS, Lives
+from rtui.table.sums import Chunk, whole
 
 PathName = tuple[tuple[bytes, bytes, NodeKind], ...]
 """What tells nodes apart, from the first level on."""
@@ -122,3 +131,59 @@ def _check_lives(stats: Stats, keys: Sequence[One]) -> None:
 def _counted(values: Sequence[int], edges: Sequence[int]) -> tuple[int, ...]:
     counts = Counter(bisect_right(edges, value) for value in values)
     return tuple(counts[index] for index in range(len(edges) + 1))
+
+
+ROUNDING = 1e-9
+"""How far figures may be off that rest on sums of squares, which a table adds up in floating point."""
+
+
+def assert_same(one: Any, other: Any, path: str = "summary") -> None:
+    """Compare everything; numbers with a point but for their rounding."""
+    if path.endswith(".distinct"):
+        _same_distinct(one, other, path)
+    elif isinstance(one, Estimate | float) or isinstance(other, Estimate | float):
+        low, high = ((a.low, a.value, a.high) if isinstance(a, Estimate) else a for a in (one, other))
+        assert type(one) is type(other), path
+        assert low == pytest.approx(high, rel=ROUNDING, nan_ok=True), path
+    elif isinstance(one, msgspec.Struct):
+        assert type(one) is type(other), path
+        for name in one.__struct_fields__:
+            assert_same(getattr(one, name), getattr(other, name), f"{path}.{name}")
+    elif isinstance(one, tuple | list) and len(one) == len(other):
+        for at, pair in enumerate(zip(one, other, strict=True)):
+            assert_same(*pair, f"{path}[{at}]")
+    elif isinstance(one, dict) and one.keys() == other.keys():
+        for key in one:
+            assert_same(one[key], other[key], f"{path}[{key!r}]")
+    else:
+        assert one == other, path
+
+
+def _same_distinct(one: Any, other: Any, path: str) -> None:
+    """Counts of different segments up to 255 are exact; above, each is an estimate by other hashes."""
+    if isinstance(one, Estimate) and isinstance(other, Estimate):
+        assert 0.75 < one.value / other.value < 1.33, path
+    else:
+        assert one == other, path
+
+
+def binned(
+    minutes: Sequence[int], sizes: Sequence[int | None] | None = None, *, origin_min: int, coarser: int = 0
+) -> ExpiryBins:
+    """Expiries by the minute since the epoch, with the sizes that are known, in bins that are joined so many times."""
+    lives = Lives(origin_min)
+    known = [None] * len(minutes) if sizes is None else [*sizes]
+    memory = np.array([size or 0 for size in known], np.int64), np.array([size is not None for size in known], bool)
+    if minutes:
+        moments = np.array(minutes, np.int64) * MINUTE_MS
+        left = np.maximum(moments - origin_min * MINUTE_MS, 0)
+        lives.add(Chunk(np.zeros(len(minutes), np.int64)), np.ones(len(minutes), bool), left, moments, memory)
+    lives._join(coarser)
+    _, starts, keys, low, high, squares = lives.expiries()
+    counted = (
+        (start, count, whole(lower, upper), int(square))
+        for start, count, lower, upper, square in zip(
+            *(column.tolist() for column in (starts, keys, low, high, squares)), strict=True
+        )
+    )
+    return ExpiryBins(origin_min, lives.coarseness, counted)

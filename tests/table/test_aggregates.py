@@ -19,8 +19,7 @@ from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from tests.grammar import Grammar
 from tests.table.drawn_rows import add_batch
-from tests.table.naive import check, records
-from tests.table.same import assert_same
+from tests.table.naive import assert_same, check, records
 from tests.table.test_registry_counts import REGISTRY, batches_of
 from tests.table.test_summary import BATCHES, STARTED_S, Batches, batch_of
 

@@ -30,8 +30,7 @@ from rtui.keyspace.text.segments import Separators
 from rtui.keyspace.types import TYPES
 from rtui.table.kept_rows import condition_of
 from rtui.table.schema import NEVER, SCHEMA, names_of
-from tests.analysis.query.oracle import applies, named
-from tests.analysis.query.queries import NAMES, QUERY, TERM, is_glob
+from tests.analysis.query.oracle import NAMES, QUERY, TERM, applies, is_glob, named
 from tests.analysis.query.test_matching import NAME, SEPARATORS
 from tests.table.test_rows import passing_by
 

@@ -294,3 +294,28 @@ def test_the_budget_is_a_part_of_what_is_free(tmp_path: Path) -> None:
     of_process = tmp_path / "cgroup"
     of_process.write_text("0::/a/b\n")
     assert min(rows._left_in_groups(of_process, tmp_path / "groups")) == 600
+
+
+KEYS = st.lists(
+    st.one_of(st.binary(max_size=20), st.text(max_size=20).map(lambda text: text.encode("utf-8", "replace")))
+)
+
+
+@given(KEYS)
+def test_any_key_comes_back(keys: list[bytes]) -> None:
+    name, raw = names_of(keys)
+    assert (name.dtype, raw.dtype) == (SCHEMA["name"], SCHEMA["raw"])
+    assert keys_of(pl.DataFrame([name, raw])) == keys
+
+
+@pytest.mark.parametrize("key", [b"\xff", b"\xed\xa0\x80", b"a\xc3"])
+def test_only_keys_that_are_not_text_have_their_bytes_beside_them(key: bytes) -> None:
+    name, raw = names_of([b"caf\xc3\xa9", key, b"\\xff"])
+    assert name.to_list() == ["café", key.decode("utf-8", "backslashreplace"), r"\xff"]
+    assert raw.to_list() == [None, key, None]
+
+
+def test_batches_with_other_types_and_nodes_are_joined() -> None:
+    tables = [pl.DataFrame({"type": ["string"]}), pl.DataFrame({"type": ["ReJSON-RL"]})]
+    joined = pl.concat([table.cast({"type": SCHEMA["type"]}) for table in tables])
+    assert joined["type"].to_list() == ["string", "ReJSON-RL"]

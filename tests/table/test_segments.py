@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterable
+from random import Random
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtui.keyspace.text.identifiers import LONGEST, Form, Identifiers, KeySegments
 from rtui.keyspace.text.java_names import raw_java_name
 from rtui.keyspace.text.segments import Separators
+from rtui.table.patterns import Forms
 from rtui.table.schema import names_of
 from rtui.table.segments import LONGEST_NAME, Kind, SegmentSplitter, name_hashes
+from tests.examples import examples
 from tests.grammar import Grammar
 
 PART = st.one_of(
@@ -110,3 +114,92 @@ def test_a_hash_is_of_the_bytes_alone(words: list[bytes]) -> None:
         assert of_words.setdefault(text, one) == one
     assert len(set(of_words.values())) == len(of_words)
     assert len(set(name_hashes(words).tolist())) == len(set(words))
+
+
+HEX = "0123456789abcdef"
+CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+PART = st.one_of(
+    st.text(string.digits, max_size=8),
+    st.text(HEX, max_size=40),
+    st.text(HEX, min_size=8, max_size=8),
+    st.text(HEX.upper(), max_size=20),
+    st.text(string.ascii_letters + string.digits, max_size=12),
+    st.text("abeEoTs19", min_size=19, max_size=34),
+    st.text(string.ascii_letters + string.digits, min_size=21, max_size=22),
+    st.text(CROCKFORD, min_size=26, max_size=26),
+    st.text(CROCKFORD.lower() + "u9", min_size=25, max_size=26),
+    st.text("0123456789ABCDEFUZ", min_size=26, max_size=26),
+    st.from_regex(r"[a-z]{0,5}[0-9]{0,8}", fullmatch=True),
+    st.sampled_from(
+        ["user", "createPreLoanStageHandler", "V1StGXR8Z5jdHi6BmyTqk0c2PwL", "2024", "01", "02T03", "É", "v2"]
+    ),
+    st.builds(lambda at: "searching" + "6b86b273ff34fce19d6b804eff5a3f57"[:at], st.integers(30, 32)),
+)
+UUID = st.from_regex(r"[0-9a-fA-F]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", fullmatch=True)
+IP6 = st.one_of(
+    st.from_regex(r"[0-9a-f]{1,4}(:[0-9a-f]{1,5}){6,8}", fullmatch=True),
+    st.from_regex(r"(2001|fe80|ff02|fc1|feed|3fff)(:[0-9a-f]{1,4}){0,4}::?(:?[0-9a-f]{1,4}){0,4}", fullmatch=True),
+)
+SEGMENT = st.one_of(
+    st.lists(st.one_of(PART, PART, UUID), min_size=1, max_size=4).flatmap(
+        lambda words: st.sampled_from("-_./|:=@+ ").map(lambda mark: mark.join(words))
+    ),
+    st.lists(st.one_of(PART, UUID, st.sampled_from("-_./@:={} \0")), max_size=6).map("".join),
+    st.from_regex(r"[a-z0-9.]{0,9}@[a-z@. ]{0,9}\.(com|c|x1|xn--a|[A-Z]{0,3})", fullmatch=True),
+    st.text(string.ascii_letters + string.digits + "_-", min_size=19, max_size=45),
+    st.builds("{}-{}".format, PART, UUID),
+    st.builds("{{{}}}".format, st.one_of(PART, UUID, IP6)),
+    IP6,
+    st.text(max_size=6),
+)
+
+
+def check(segments: list[bytes]) -> None:
+    """Compare with the form of each by itself, all of them together and again when shapes are known."""
+    separators = Separators((b"\xff\xff",))
+    identifiers = Identifiers(())
+    segments = [segment for segment in segments if len(segment) <= LONGEST] or [b""]
+    split = SegmentSplitter(separators, 1).split(pl.DataFrame(list(names_of(segments))))
+    forms = Forms(identifiers)
+    for order in (np.arange(len(segments)), np.arange(len(segments))[::-1]):
+        labels = forms.of(split, split.first[order], np.full(len(order), -1), 1)
+        for at, number, is_sure in zip(order, labels.numbers, labels.is_sure, strict=True):
+            form = identifiers.form(segments[at])
+            found = (forms.labels[number], bool(is_sure))
+            assert found == (form.pattern or form.numbered, form.pattern is not None), segments[at]
+
+
+@settings(deadline=None, max_examples=examples(800))
+@given(st.lists(SEGMENT.map(str.encode), min_size=1, max_size=30))
+def test_labels_are_those_of_the_forms(segments: list[bytes]) -> None:
+    check(segments)
+
+
+@settings(deadline=None, max_examples=examples(400))
+@given(st.lists(PART, min_size=1, max_size=3), st.sampled_from("-_.|/"), st.randoms())
+def test_segments_that_differ_in_digits_only(words: list[str], mark: str, rng: Random) -> None:
+    text = mark.join(words).encode()
+    text = text if rng.random() < 0.5 else b"%s{%s}" % (text, words[0].encode())
+    changed = [
+        text.translate(bytes.maketrans(b"0123456789", bytes(48 + (digit * step + 1) % 10 for digit in range(10))))
+        for step in (1, 3, 7)
+    ]
+    check([text, *changed, text.upper(), text.lower()])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_segments_of_the_grammar(seed: int) -> None:
+    names = [name for _, name in Grammar(seed, 300).drawn(4_000)]
+    check(sorted({part for name in names for part in (name, *name.split(b":"))}))
+
+
+def test_numbers_beside_a_tag_stay_in_the_pattern() -> None:
+    check([b"x1-note-%d{7}" % number for number in range(1, 40)])
+    check([b"note-%d-{x%d}-5{%s}" % (number, number, b"0a1b2c3d4e") for number in range(1, 40)])
+
+
+def test_many_forms_are_forgotten_and_learnt_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtui.table.patterns.MOST_REMEMBERED", 3)
+    check([b"page_%d" % number for number in range(30)])
+    check([b"%s_%d" % (letter, 7) for letter in (b"a", b"b", b"c", b"d")])

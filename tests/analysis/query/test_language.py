@@ -15,7 +15,7 @@ from rtui.analysis.query.query import Query, Span, Term
 from rtui.analysis.query.terms import TERMS, Keyword
 from rtui.keyspace.text.display import HOSTILE
 from rtui.keyspace.text.quantities import Bounds
-from tests.analysis.query.queries import QUERY
+from tests.analysis.query.oracle import QUERY
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 

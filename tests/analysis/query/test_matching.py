@@ -24,8 +24,7 @@ from rtui.keyspace.text.identifiers import PLACEHOLDERS, Identifiers, KeySegment
 from rtui.keyspace.text.java_names import MARK, java_text, raw_java_name
 from rtui.keyspace.text.matching import natural
 from rtui.keyspace.text.segments import Separators
-from tests.analysis.query.oracle import folded
-from tests.analysis.query.queries import QUERY
+from tests.analysis.query.oracle import QUERY, folded
 from tests.examples import examples
 
 COLON = Separators()

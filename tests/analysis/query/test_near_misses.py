@@ -13,7 +13,7 @@ from rtui.analysis.query.near_misses import read_with_hints
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.query import Query
 from rtui.keyspace.text.matching import edits
-from tests.analysis.query.queries import QUERY
+from tests.analysis.query.oracle import QUERY
 from tests.grammar import CONVENTIONS, Grammar
 
 

@@ -11,7 +11,7 @@ from rtui.analysis.query.plan import plan_of
 from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.text.segments import Separators
-from tests.analysis.query.queries import QUERY
+from tests.analysis.query.oracle import QUERY
 
 COLON = Separators()
 

@@ -17,12 +17,16 @@ from rtui.keyspace.store.name_search import HeldNames
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Segment
 from rtui.registry.load import read_registry
-from rtui.server.browsing.first_rows import SLOT_SAMPLE_KEYS
+from rtui.server.browsing.first_rows import SLOT_SAMPLE_KEYS, Overviews
+from rtui.server.deployment.nodes import Deployment
 from rtui.server.facts.preview.page import PreviewKind
 from rtui.server.guard.command import Secret
 from rtui.server.options import FindOptions
+from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
+from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import ScanState
+from rtui.server.scan.run_control import RunControl
 from rtui.server.search.run import KeySearch
 from rtui.server.search.search import Stage, UnansweredTermError
 from rtui.server.wire.errors import RtuiError
@@ -33,6 +37,7 @@ from tests.monitor import Recorder
 from tests.server.browsing.test_session import browsing, until, whole
 from tests.server.deployment.test_nodes import deployed
 from tests.server.scan.test_cluster_scan import disturb, fill
+from tests.server.scanned import numbered
 from tests.server.targets import eventually, target_of
 
 KEYS = [b"shop:user:%d" % number for number in range(3_000)]
@@ -360,3 +365,21 @@ async def test_a_slot_that_moves_in_the_middle_of_a_scan_costs_no_key(tmp_path: 
             await whole(session)
             assert session.store.keys == len(KEYS)
             assert session.status.progress.state is ScanState.DONE
+
+
+@pytest.mark.parametrize("cluster", ["redis-7.0"], indirect=True)
+async def test_what_is_asked_of_all_nodes_is_counted(cluster: TestCluster, tmp_path: Path) -> None:
+    cluster.fill(numbered(3_000))
+    deployment = Deployment(target_of(cluster.members[0].server))
+    await deployment.open()
+    try:
+        nodes = [ScanNode(one.connection, size=1_000) for one in await deployment.scanned()]
+        before = sum(one.connection.sent.commands for one in nodes)
+        overviews = Overviews(deployment, NamespaceStore(), RunControl(Pace.FULL), ScanFilter(None, None))
+        await overviews.take(nodes, 3_000)
+        sent = sum(one.connection.sent.commands for one in nodes) - before
+    finally:
+        await deployment.close()
+    assert overviews.cost.commands == sent > 3
+    overviews.forget()
+    assert overviews.cost.commands == sent

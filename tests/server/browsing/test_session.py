@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -422,3 +423,24 @@ async def test_a_search_after_a_newer_analysis_finds_the_keys_that_came(
         search.prepare()
         await until(session, lambda: search.stage is Stage.OVER)
         assert search.count == 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("before", [0, 1, 30_000])
+async def test_every_key_is_seen_once_although_it_came_late(valkey: Server, tmp_path: Path, before: int) -> None:
+    valkey.admin.mset({f"early:{number}": "x" for number in range(before)} or {"only": "x"})
+    filling = True
+    browsing = BrowsingSession(
+        BrowseOptions(Target(port=valkey.port), is_filling=lambda: filling, resume=False), state_folder=tmp_path
+    )
+    await browsing.start()
+    try:
+        async with asyncio.timeout(20):
+            await eventually(lambda: browsing.store.keys > 0)
+            assert browsing.status.complete is False
+            valkey.admin.mset({f"late:{number}": "x" for number in range(30_000)})
+            filling = False
+            await eventually(lambda: browsing.store.complete)
+        assert browsing.store.keys == valkey.admin.dbsize()
+    finally:
+        await browsing.close()

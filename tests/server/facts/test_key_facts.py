@@ -20,14 +20,16 @@ from rtui.analysis.facts import (
 from rtui.server.facts.answers import length_commands
 from rtui.server.facts.first_answers import REPLICA_NOTE
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
+from rtui.server.facts.keys import lfu_settings, parse_setting
 from rtui.server.facts.preview.page import Page
 from rtui.server.guard.command import Secret
 from rtui.server.wire.capability import Capabilities, Feature, Verdict
-from rtui.server.wire.errors import ConnectionLost
+from rtui.server.wire.errors import ConnectionLost, Reply, ServerError
 from rtui.server.wire.own_reads import IDLE_NOTE
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
 from tests.server.every_type import LENGTHS, NO_TOUCH, UNSTEADY_MEMORY, fill, has_no_touch
+from tests.server.raw_commands import raw
 from tests.server.targets import connected, target_of
 from tests.server.watched import Watched
 from tests.servers import Server
@@ -485,3 +487,40 @@ async def test_facts_are_the_same_in_both_protocols(server: Server) -> None:
         return [replace(one, idle_s=0) for one in facts], rows
 
     assert await ask(2) == await ask(3)
+
+
+async def settings_of(server: Server, capabilities: Capabilities | None = None, **login: object) -> LfuSettings:
+    async with connected(target_of(server, **login)) as connection:
+        return await lfu_settings(connection, capabilities or Capabilities())
+
+
+async def test_as_they_are_set(server: Server) -> None:
+    admin = server.admin
+    for setting, value in (("maxmemory-policy", "allkeys-lfu"), ("lfu-log-factor", 3), ("lfu-decay-time", 0)):
+        admin.config_set(setting, value)
+    assert await settings_of(server) == LfuSettings(3, 0, assumed=False)
+
+
+async def test_a_server_without_counters_is_not_asked(server: Server) -> None:
+    capabilities = Capabilities()
+    assert await settings_of(server, capabilities) == LfuSettings()
+    assert capabilities["CONFIG GET"].verdict is Verdict.UNTRIED
+
+
+async def test_defaults_where_asking_is_denied(server: Server) -> None:
+    server.admin.config_set("maxmemory-policy", "allkeys-lfu")
+    server.admin.config_set("lfu-log-factor", 3)
+    raw(server, "ACL", "SETUSER", "few", "on", ">word", "~*", "+@all", "-config")
+    capabilities = Capabilities()
+    found = await settings_of(server, capabilities, user="few", password=Secret("word"))
+    assert found == LfuSettings(assumed=True)
+    assert capabilities["CONFIG GET"].verdict is Verdict.DENIED
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [None, [], [b"lfu-log-factor"], [b"a", b"-1"], [b"a", b"9" * 30], [b"a", b"x"], 5, ServerError("ERR no")],
+    ids=repr,
+)
+def test_odd_replies_tell_nothing(reply: Reply) -> None:
+    assert parse_setting(reply) is None

@@ -11,7 +11,7 @@ from rtui.server.hot.report import ASSUMED, NO_RATE, READS_COUNT, counted_source
 from rtui.server.wire.capability import Capabilities, Feature
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.own_reads import OwnReads
-from tests.server.hot.summaries import ASKED_AT_S, counted, idle, summary_of
+from tests.server.hot.sessions import ASKED_AT_S, counted, idle, summary_of
 
 KNOWN = LfuSettings(10, 1, assumed=False)
 

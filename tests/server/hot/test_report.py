@@ -15,8 +15,7 @@ from rtui.server.hot.report import READS_COUNT, hot_report
 from rtui.server.wire.capability import Capabilities, Verdict
 from tests.proxy import DelayProxy
 from tests.server.every_type import has_no_touch
-from tests.server.hot.sessions import session_of
-from tests.server.hot.summaries import counted, idle, summary_of
+from tests.server.hot.sessions import counted, idle, session_of, summary_of
 from tests.server.raw_commands import raw
 from tests.server.targets import connected, target_of
 from tests.servers import Server

@@ -11,7 +11,7 @@ from rtui.server.guard.command import Secret
 from rtui.server.health.info import parse_key_sizes
 from rtui.server.inspection.report_head import key_sizes, memory_bound, parse_memory_bound
 from rtui.server.wire.capability import Capabilities
-from tests.oracles.analysed import report_on
+from tests.oracles.counted import report_on
 from tests.server.raw_commands import raw
 from tests.server.targets import connected, target_of
 from tests.servers import Server

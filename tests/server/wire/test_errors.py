@@ -1,4 +1,4 @@
-"""Errors are safe to show, and error replies tell their code."""
+"""Errors are safe to show and tell their code, and replies of protocol 3 read as those of protocol 2 do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.keyspace.text.display import HOSTILE
-from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError, ServerError, TargetError
+from rtui.server.wire.errors import (
+    ConnectFailure,
+    ConnectionLost,
+    FailureKind,
+    Reply,
+    RtuiError,
+    ServerError,
+    TargetError,
+    as_resp2,
+)
 
 
 @given(st.text())
@@ -54,3 +63,25 @@ def test_every_error_has_its_parts() -> None:
 
 def test_only_loading_is_waited_for() -> None:
     assert [kind for kind in FailureKind if kind.is_temporary] == [FailureKind.LOADING, FailureKind.FAILOVER]
+
+
+@pytest.mark.parametrize(
+    ("name", "reply", "expected"),
+    [
+        ("XINFO STREAM", {b"length": 1, b"groups": {b"a": None}}, [b"length", 1, b"groups", [b"a", None]]),
+        ("ZRANGE", [[b"a", 1.5], [b"b", 3.0]], [b"a", b"1.5", b"b", b"3"]),
+        ("ZRANGE", [], []),
+        ("ZRANGE", [[b"a", float("inf")]], [b"a", b"inf"]),
+        ("HRANDFIELD", [[b"f", b"v"]], [b"f", b"v"]),
+        ("HRANDFIELD", [b"f", b"g"], [b"f", b"g"]),
+        ("XRANGE", [[b"1-0", [b"f", b"v"]]], [[b"1-0", [b"f", b"v"]]]),
+        ("HSCAN", [b"0", [b"f", b"v"]], [b"0", [b"f", b"v"]]),
+        ("X", True, 1),
+        ("X", False, 0),
+        ("X", None, None),
+        ("X", 1e300, b"1e+300"),
+        ("TYPE", b"zset", b"zset"),
+    ],
+)
+def test_shapes(name: str, reply: Reply, expected: Reply) -> None:
+    assert as_resp2(name, reply) == expected
