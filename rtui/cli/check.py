@@ -150,7 +150,7 @@ def command(
     rules: str | None,
     **given: Any,
 ) -> None:
-    """Inspect every key once and list what is wrong, most costly first.
+    """Inspect every key once and list what is wrong, errors first.
 
     TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
     """

@@ -426,7 +426,7 @@ def conventions_page() -> HelpPage:
 
 def _rules() -> Iterator[Entry]:
     yield Entry(literal(
-        "Findings (1 in Analyse) lists what breaks these rules, most costly first; ? there comes here. rtui check "
+        "Findings (1 in Analyse) lists what breaks these rules, errors first; ? there comes here. rtui check "
         "lists the same for CI, rtui check --rules prints this page. Rules about names, expectations, patterns and "
         "references need a registry."
     ))  # fmt: skip

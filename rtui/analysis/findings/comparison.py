@@ -205,7 +205,7 @@ COLUMNS = (
 
 
 def findings_table(found: Found) -> Table:
-    """Return a row for each finding, most costly first; its subject is its identity."""
+    """Return a row for each finding, errors first, then the most costly; its subject is its identity."""
     return Table(
         "findings",
         "What is wrong",

@@ -108,7 +108,7 @@ def findings(
     found = judge(_with_parts(report), basis, basis.levels, in_doubt=True, most_places=most_places)
     return replace(
         found,
-        findings=tuple(sorted(found.findings, key=cost)),
+        findings=tuple(sorted(found.findings, key=lambda one: (one.severity is not Severity.ERROR, cost(one)))),
         notes=tuple(_goes_by(basis)) if keys.BIG in found.checked else (),
         so_far=SafeText(so_far(report.head.coverage)),
     )

@@ -69,10 +69,13 @@ def _big(
     behind: Behind,
 ) -> Finding:
     name = display(kind, limit=40)
+    title = f"{keys.keys(f'{name} key')} over {limit}"
+    if keys.value == 1 and not keys.at_least:
+        title = f"{_record_text(largest[0])}, a {name} over {limit}"
     return Finding(
         rule=BIG,
         severity=basis.severity(BIG),
-        title=SafeText(f"{keys.keys(f'{name} key')} over {limit}"),
+        title=SafeText(title),
         where=SafeText(f"type {name}"),
         keys=keys,
         memory=memory,

@@ -51,7 +51,7 @@ FINDINGS_SCHEMA: Final = 1
 
 
 def findings_page(report: Report, found: Found) -> BlockPage:
-    """Return the findings of a report in full, most costly first."""
+    """Return the findings of a report in full, errors first."""
     return BlockPage("rtui check", [Paragraph((head_text(report.head),)), Findings(found)])
 
 

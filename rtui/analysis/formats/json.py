@@ -155,7 +155,7 @@ class FileContents(Struct, frozen=True):
     keysizes: tuple[KeySizes, ...] = ()
     cluster: ClusterReport | None = None
     findings: tuple[FindingEntry, ...] = ()
-    """What is wrong, most costly first."""
+    """What is wrong, errors first, then the most costly."""
 
 
 class _Preamble(Struct):

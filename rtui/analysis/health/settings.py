@@ -133,8 +133,8 @@ SETTINGS: Final = {
 
 
 _NAME: Final = Column("setting", "setting", Unit.TEXT, 30)
-_VALUE: Final = Column("value", "value", Unit.TEXT, 16)
-_DEFAULT: Final = Column("default", "default", Unit.TEXT, 16, "Of this version")
+_VALUE: Final = Column("value", "value", Unit.TEXT, 12)
+_DEFAULT: Final = Column("default", "default", Unit.TEXT, 8, "Of this version")
 _CHANGED: Final = Column("changed", "", Unit.TEXT, 7, "Whether it is not the default")
 _ABOUT: Final = Column("about", "what it does", Unit.TEXT)
 

@@ -33,7 +33,6 @@ from rtui.tui.kit.chart_lines import inset, labelled, paragraph
 from rtui.tui.kit.clipboard import Copy
 from rtui.tui.kit.command_screen import Work
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, joined, literal, wrap
-from rtui.tui.kit.table_rows import ColumnOrder
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry
@@ -126,8 +125,9 @@ class FindingsPanel(AnalysePanel[FindingsState]):
     id = "findings"
     title = literal("Findings")
     key = "1"
-    help = "Show what is wrong, most costly first: why it matters, what to do, and which keys it is about."
+    help = "Show what is wrong, errors first: why it matters, what to do, and which keys it is about."
     words = "problems check lint"
+    is_ranking = True
     initial = FindingsState()
     keeps_height = True
     is_chart_below = True
@@ -142,7 +142,6 @@ class FindingsPanel(AnalysePanel[FindingsState]):
                 "findings",
                 SafeText(_summary(found, compared)),
                 lambda: findings_table(found) if compared is None else compared_table(found, compared),
-                order=ColumnOrder("memory"),
                 is_comparison=True,
                 empty=_nothing(found),
             ),

@@ -248,6 +248,7 @@ class HotKeysPanel(AnalysePanel[HotKeysState]):
     key = "4"
     help = "Show the keys that are used most, from the best source that the server offers."
     words = "hotkeys object freq idletime lfu lru"
+    is_ranking = True
     initial = HotKeysState()
     shows_hot_keys = True
     max_lines = 20

@@ -123,6 +123,8 @@ class AnalysePanel(Generic[S]):
     initial: PanelState = PanelState()
     """The state before the user has chosen anything."""
     commands: Sequence[tuple[ScreenCommand, Change[S]]] = ()
+    is_ranking: ClassVar[bool] = False
+    """Whether its tables begin in the order as made in each session, whatever they were sorted by before."""
     shows_hot_keys: ClassVar[bool] = False
     """Whether the hot keys are read again while the panel is shown, and the server can be asked to find them."""
     max_lines: ClassVar[int | None] = None

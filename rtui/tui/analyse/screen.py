@@ -80,12 +80,15 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         """Return the states of panels as the user chose them in earlier sessions."""
         chosen = self.settings.settings
         memory = MemoryState(colouring=Colouring(chosen.colouring))
-        return ReportStates(first, by_panel={MemoryPanel.id: memory}, orders=dict(chosen.tables))
+        rankings = {panel.id for panel in PANELS if panel.is_ranking}
+        orders = {name: order for name, order in chosen.tables.items() if name.partition(".")[0] not in rankings}
+        return ReportStates(first, by_panel={MemoryPanel.id: memory}, orders=orders)
 
     @on(ReportTable.Sorted)
     def _remember_order(self) -> None:
         name, order = self.view.order_name, self.view.order
-        self.settings.choose(f"tables.{name}", order)
+        if not self.view.panel.is_ranking:
+            self.settings.choose(f"tables.{name}", order)
         self.view.states.orders[name] = order or ""
 
     @on(ReportPanel.Changed)

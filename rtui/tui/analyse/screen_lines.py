@@ -62,6 +62,9 @@ _WORDS: Final = {
 }
 """Words for an analysis where a scan has others."""
 
+_USES: Final = frozenset({"idle", "frequency"})
+"""Columns of which a server has one at most, by its policy; the panels about use say why the other is missing."""
+
 _MISSING: Final = {
     ColumnState.DENIED: (literal("denied"), Role.WARN, 1),
     ColumnState.UNSUPPORTED: (literal("not available"), Role.MUTED, 8),
@@ -231,7 +234,11 @@ def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool)
         pieces += cost_pieces(status.cost)
     columns = {} if report is None else report.head.columns
     for column_state, (word, role, rank) in _MISSING.items():
-        names = [display_text(fmt.fact_name(name)) for name, one in columns.items() if one.state is column_state]
+        names = [
+            display_text(fmt.fact_name(name))
+            for name, one in columns.items()
+            if one.state is column_state and (column_state is not ColumnState.UNSUPPORTED or name not in _USES)
+        ]
         if names:
             pieces.append(LinePart(rank, (Span(SafeText(f"{word}: "), role), Span(joined(names, ", "), role))))
     return pieces

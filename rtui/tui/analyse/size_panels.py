@@ -248,6 +248,7 @@ class BigKeysPanel(AnalysePanel[BigKeysState]):
     key = "3"
     help = "Show the largest keys, over all and of each type."
     words = "bigkeys memkeys largest"
+    is_ranking = True
     initial = BigKeysState()
     commands = (
         panel_command(
@@ -272,8 +273,8 @@ class BigKeysPanel(AnalysePanel[BigKeysState]):
         thresholds = preset(name)
         sampled = looked_at(report)
         note: Line = (
-            Span(literal("by length") if state.by_length else literal("by bytes")),
-            Span(literal(" · ▸ above the thresholds of "), Role.MUTED),
+            Span(literal("the longest") if state.by_length else literal("the largest by memory")),
+            Span(literal(" · ! above the thresholds of "), Role.MUTED),
             Span(SafeText(name), Role.ACCENT),
             Span(SafeText(f": {thresholds.title}"), Role.MUTED),
         )

@@ -28,7 +28,6 @@ from rtui.tui.kit.layout import MARGIN, bar, display, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, left, literal, right, type_role, width_of
 
 if TYPE_CHECKING:  # they are imported with all that adds up
-    from rtui.analysis.report.document import Node
     from rtui.tui.browse.tree_figures import InsideNamespace
 
 GROWTH: Final = 1.125
@@ -114,10 +113,11 @@ def count_children(node: Namespace, separators: Separators) -> Slices[ChildCount
 
 _MIN_BAR_CELLS: Final = 8
 _MAX_BAR_CELLS: Final = 24
-_COUNT_CELLS: Final = 11
-_SIZE_CELLS: Final = 11
-_TYPE_CELLS: Final = 8
-_SHARE_CELLS: Final = 5
+_LEAST_BAR_CELLS: Final = 3
+"""Of a bar that gives its room to names."""
+
+MOST_SINGLE: Final = 10
+"""Namespaces of one key that are listed; more of them are one row."""
 
 
 def namespace_lines(node: Namespace, totals: TreeTotals, width: int) -> list[Line]:
@@ -269,75 +269,70 @@ def bar_cells_of(width: int) -> int:
     return max(_MIN_BAR_CELLS, min(_MAX_BAR_CELLS, width // 6))
 
 
+class _BarRow(NamedTuple):
+    name: SafeText
+    figures: tuple[Span, ...]
+    part: float
+    """The part of the bar that is filled, from 0 to 1."""
+    item: RowItem | None = None
+
+
+def _bar_rows(rows: Sequence[_BarRow], width: int, title: SafeText | None, *columns: SafeText) -> list[ValueRow]:
+    """Return rows of names, figures and bars, below a heading if there is a title.
+
+    Columns are as wide as their figures, and bars give room to names that would be cut.
+    """
+    sizes = [
+        max(width_of(column), *(width_of(row.figures[at].text) for row in rows)) + 2
+        for at, column in enumerate(columns)
+    ]
+    room = width - 2 * MARGIN - sum(sizes) - 2
+    cells = max(_LEAST_BAR_CELLS, min(bar_cells_of(width), room - max(width_of(row.name) for row in rows)))
+    titles = *zip(columns, sizes, strict=True), (literal(""), cells + 2)
+    lines = [] if title is None else plain_rows(heading(title, width, *titles))
+    room = max(4, room - cells)
+    for row in rows:
+        filled, blank = bar(row.part, cells)
+        name = Span(left(cut_middle(row.name, room), room))
+        figures = [Span(right(one.text, size), one.role) for one, size in zip(row.figures, sizes, strict=True)]
+        lines.append(ValueRow((gap(MARGIN), name, *figures, gap(2), Span(filled, Role.BAR), Span(blank)), row.item))
+    return lines
+
+
 def _biggest_rows(node: Namespace, biggest: Sequence[_Big], width: int) -> list[ValueRow]:
     """Return the biggest keys below a namespace."""
-    cells = bar_cells_of(width)
-    columns = (literal("type"), _TYPE_CELLS + 1), (literal("bytes"), _SIZE_CELLS), (literal(""), cells + 2)
-    rows = plain_rows(heading(literal("Biggest keys"), width, *columns))
     skipped, largest = len(node.path()), max(1, biggest[0].memory_bytes)
+    rows = []
     for one in biggest:
-        line = _big_line(one, one.key[skipped:], one.memory_bytes / largest, width)
-        rows.append(ValueRow(line, RowItem(ItemKind.KEY, one.key)))
-    return rows
-
-
-def _big_line(big: _Big, name: bytes, part: float, width: int) -> Line:
-    """Return one of the biggest keys."""
-    cells = bar_cells_of(width)
-    room = max(4, width - 2 * MARGIN - _TYPE_CELLS - 1 - _SIZE_CELLS - cells - 2)
-    filled, blank = bar(part, cells)
-    key_type = literal("") if big.key_type is None else display(big.key_type, limit=16)
-    return (
-        gap(MARGIN),
-        Span(left(cut_middle(display(name, limit=NAME_LIMIT) if name else literal("(empty)"), room), room)),
-        gap(1),
-        Span(right(key_type, _TYPE_CELLS), type_role(big.key_type)),
-        Span(right(fmt.size(big.memory_bytes, Mark.ABOUT), _SIZE_CELLS)),
-        gap(2),
-        Span(filled, Role.BAR),
-        Span(blank),
-    )
+        key_type = literal("") if one.key_type is None else display(one.key_type, limit=16)
+        figures = Span(key_type, type_role(one.key_type)), Span(fmt.size(one.memory_bytes, Mark.ABOUT))
+        name = display(one.key[skipped:], limit=NAME_LIMIT) or literal("(empty)")
+        rows.append(_BarRow(name, figures, one.memory_bytes / largest, RowItem(ItemKind.KEY, one.key)))
+    return _bar_rows(rows, width, literal("Biggest keys"), literal("type"), literal("bytes"))
 
 
 def _pattern_rows(found: NamespaceFigures, inside: InsideNamespace, width: int) -> list[ValueRow]:
-    """Return the patterns of keys below a namespace, most bytes first."""
+    """Return the patterns of keys below a namespace, most bytes first, with their shares of its bytes."""
     if not inside.patterns:
         return []
-    cells = bar_cells_of(width)
-    columns = (literal("keys"), _COUNT_CELLS), (literal("bytes"), _SIZE_CELLS), (literal(""), cells + 2)
     title = literal("Patterns")
     if found.pattern is not None:
         title = SafeText(f"Patterns of all of {display(found.pattern, limit=NAME_LIMIT)}")
-    rows = plain_rows(heading(title, width, *columns))
+    rows, mark = [], inside.mark
     for nodes, behind in zip(inside.patterns, inside.behind, strict=True):
-        line = _pattern_line(nodes, inside.share(nodes[-1]), inside.mark, width)
-        rows.append(ValueRow(line, RowItem(ItemKind.PATTERN, behind=behind)))
-    return [*rows, *_left_out(inside.more_patterns), *plain_rows(())]
+        stats, name = nodes[-1].stats, b"".join(one.name + one.separator for one in nodes)
+        memory = fmt.NOTHING if stats.memory_bytes is None else _plain(stats.memory_bytes, fmt.size, mark)
+        figures = Span(_plain(stats.keys, fmt.short_count, mark)), Span(memory, Role.MUTED)
+        text = display(name, limit=NAME_LIMIT) if name else fmt.OTHER
+        rows.append(_BarRow(text, figures, inside.share(nodes[-1]), RowItem(ItemKind.PATTERN, behind=behind)))
+    lines = _bar_rows(rows, width, title, literal("keys"), literal("bytes"))
+    return [*lines, *_left_out(inside.more_patterns), *plain_rows(())]
 
 
 def _left_out(number: int) -> list[ValueRow]:
     """Return the row `and 12 smaller ones`; empty if there are no more."""
     text = SafeText(f"and {counted(number, 'smaller one')}")
     return plain_rows((gap(MARGIN), Span(text, Role.FAINT))) if number > 0 else []
-
-
-def _pattern_line(nodes: Sequence[Node], part: float, mark: Mark, width: int) -> Line:
-    """Return the row of a pattern: its name below the namespace, its keys, bytes, and share of the namespace."""
-    cells = bar_cells_of(width)
-    room = max(4, width - 2 * MARGIN - _COUNT_CELLS - _SIZE_CELLS - cells - 2)
-    stats, filled = nodes[-1].stats, bar(part, cells)
-    name = b"".join(one.name + one.separator for one in nodes)
-    text = fmt.OTHER if not name else cut_middle(display(name, limit=NAME_LIMIT), room)
-    memory = fmt.NOTHING if stats.memory_bytes is None else _plain(stats.memory_bytes, fmt.size, mark)
-    return (
-        gap(MARGIN),
-        Span(left(text, room)),
-        Span(right(_plain(stats.keys, fmt.short_count, mark), _COUNT_CELLS)),
-        Span(right(memory, _SIZE_CELLS), Role.MUTED),
-        gap(2),
-        Span(filled[0], Role.BAR),
-        Span(filled[1]),
-    )
 
 
 def _plain(figure: float | Estimate, form: fmt.NumberFormat, mark: Mark) -> SafeText:
@@ -356,26 +351,33 @@ def child_rows(node: Namespace, inside: ChildCounts | None, totals: TreeTotals, 
         return plain_rows(*prose(literal("Open it to see what is inside."), width, Role.MUTED))
     is_total = totals.complete and inside.of == node.count and (node.opened or not node.listed)
     seen = Mark.EXACT if is_total else Mark.AT_LEAST
-    parts = [*inside.parts, *([ChildCount(b"", inside.keys)] if inside.keys else [])]
+    parts = sorted([*inside.parts, *([ChildCount(b"", inside.keys)] if inside.keys else [])], key=lambda one: -one.keys)
     total = max(1.0, sum(part.keys for part in parts))
-    bar_cells = bar_cells_of(width)
-    room = max(8, width - 2 * MARGIN - _COUNT_CELLS - _SHARE_CELLS - bar_cells - 2)
     namespaces, keys = counted(inside.namespaces, "namespace", seen), counted(inside.keys, "key", seen)
     summary = SafeText(f"{namespaces} and {keys} directly below")
-    rows, path = plain_rows((gap(MARGIN), Span(summary, Role.MUTED)), ()), node.path()
-    for part in sorted(parts, key=lambda part: -part.keys):
+    rows, path = [], node.path()
+    left_out = inside.namespaces - len(inside.parts)
+    single = [part for part in parts if part.label and part.keys <= 1]
+    if len(single) > MOST_SINGLE:
+        parts = [part for part in parts if part not in single]
+        total += left_out
+    for part in parts:
         name = display(part.label, limit=64) if part.label else literal("(keys right here)")
-        count = Known(part.keys, Mark.ABOUT if part.is_estimate else seen)
-        filled, blank = bar(part.keys / total, bar_cells)
-        line = (
-            gap(MARGIN),
-            Span(left(cut_middle(name, room), room)),
-            Span(right(count_text(count), _COUNT_CELLS)),
-            Span(right(fmt.share(part.keys / total), _SHARE_CELLS), Role.MUTED),
-            gap(2),
-            Span(filled, Role.BAR),
-            Span(blank),
-        )
-        rows.append(ValueRow(line, RowItem(ItemKind.NAMESPACE, path + part.label) if part.label else None))
-    left_out = _left_out(inside.namespaces - len(inside.parts))
-    return [*rows, *plain_rows(()), *left_out] if left_out else rows
+        count = count_text(Known(part.keys, Mark.ABOUT if part.is_estimate else seen))
+        item = RowItem(ItemKind.NAMESPACE, path + part.label) if part.label else None
+        rows.append(_BarRow(name, _counted(count, part.keys / total), part.keys / total, item))
+    if len(single) > MOST_SINGLE:
+        of_one, left_out = len(single) + left_out, 0
+        figures = _counted(count_text(Known(of_one, seen)), of_one / total)
+        rows.append(_BarRow(SafeText(f"{of_one:,} namespaces of 1 key"), figures, of_one / total))
+    lines = _bar_rows(rows, width, None, literal(""), literal("")) if rows else []
+    more = _left_out(left_out)
+    return [
+        *plain_rows((gap(MARGIN), Span(summary, Role.MUTED)), ()),
+        *lines,
+        *([*plain_rows(()), *more] if more else []),
+    ]
+
+
+def _counted(count: SafeText, share: float) -> tuple[Span, Span]:
+    return Span(count), Span(fmt.share(share), Role.MUTED)

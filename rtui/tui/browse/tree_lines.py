@@ -305,7 +305,7 @@ def _fact(facts: RowFacts, column: TreeColumn, cells: int) -> tuple[SafeText, Ro
         is_type = column is TreeColumn.TYPE
         return cut(display(value, limit=16), cells), type_role(value) if is_type else Role.MUTED
     if isinstance(value, NoTtl):
-        return literal("–"), Role.FAINT
+        return literal("none"), Role.FAINT
     return _number(value, column, cells), Role.TEXT if column is TreeColumn.TTL else Role.MUTED
 
 

@@ -331,7 +331,7 @@ def map_lines(
             else:
                 spans.append(cell)
         is_cursor_row = row == cursor_row
-        mark = Span(literal(" ▸ ") if is_cursor_row else literal("   "), Role.ACCENT)
+        mark = Span(literal(" › ") if is_cursor_row else literal("   "), Role.ACCENT)
         number = Span(SafeText(f"{row_start:>5}"), Role.TEXT if is_cursor_row else Role.FAINT)
         lines.append((number, mark, *spans))
     return lines

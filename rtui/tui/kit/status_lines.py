@@ -47,12 +47,7 @@ def title_line(status: BrowsingStatus, width: int, label: SafeText | None = None
     mark: Line = ()
     if status.mark is not None:
         mark = Span(SafeText(f"[{cut(status.mark.word, 12)}]"), _MARKS[status.mark.colour]), gap(1)
-    pieces = [LinePart(0, (*mark, Span(name, Role.STRONG)))]
-    if server.product_name:
-        words = [server.product_name, *([display_text(server.version_text)] if server.version_text else [])]
-        pieces.append(LinePart(5, (Span(joined(words, " "), Role.MUTED),)))
-    if server.role and not status.nodes:  # else that of one node
-        pieces.append(LinePart(4, (Span(display_text(server.role), Role.MUTED),)))
+    pieces = [LinePart(0, (*mark, Span(name, Role.STRONG))), *_product_pieces(status)]
     if status.nodes:
         pieces.append(LinePart(1, (_cluster_span(status),)))
     elif server.cluster_note:
@@ -69,6 +64,17 @@ def title_line(status: BrowsingStatus, width: int, label: SafeText | None = None
     who = clip(fitted(pieces, room), room)
     blank = width - line_width(NAME) - line_width(who) - line_width(figures) - 1
     return clip((*NAME, *who, gap(blank), *figures, gap(1)), width)
+
+
+def _product_pieces(status: BrowsingStatus) -> list[LinePart]:
+    """Return the product with its version, and the role of a single server."""
+    server, pieces = status.server, []
+    if server.product_name:
+        words = [server.product_name, *([display_text(server.version_text)] if server.version_text else [])]
+        pieces.append(LinePart(5, (Span(joined(words, " "), Role.MUTED),)))
+    if server.role and not status.nodes:  # else that of one node
+        pieces.append(LinePart(4, (Span(display_text(server.role), Role.MUTED),)))
+    return pieces
 
 
 def _cluster_span(status: BrowsingStatus) -> Span:
@@ -92,6 +98,9 @@ def over_title(label: SafeText, db: int | None, what: SafeText, width: int, stat
     name = LinePart(0, (Span(cut_middle(label, max(LEAST_LABEL_CELLS, room - rest)), Role.STRONG),))
     line = clip((*NAME, *fitted([name, *others], room)), width)
     figures = server_figures(status, width - line_width(line) - 1)
+    if status is not None:
+        pieces = [name, *_product_pieces(status), *others]
+        line = clip((*NAME, *fitted(pieces, room - line_width(figures) - FIGURES_FROM)), width) if figures else line
     return (*line, gap(width - line_width(line) - line_width(figures) - 1), *figures) if figures else line
 
 
@@ -112,6 +121,10 @@ def server_figures(status: BrowsingStatus | None, room: int, *, has_keys: bool =
     return line if line_width(line) <= room - FIGURES_FROM else ()
 
 
+_ASKING: Final = (ScanState.SAMPLING, ScanState.RUNNING)
+"""While rtui's own commands are many of those that the server counts."""
+
+
 def _figures(status: BrowsingStatus, *, has_keys: bool = True) -> list[LinePart]:
     """Return the server's figures; the last known ones while the connection is lost."""
     server, is_lost = status.server, isinstance(status.link, Lost)
@@ -129,7 +142,9 @@ def _figures(status: BrowsingStatus, *, has_keys: bool = True) -> list[LinePart]
         keys = fmt.written_keys(status.keys)
         pieces.append(LinePart(0, (Span(keys, role), Span(SafeText(f" {fmt.noun(status.keys, 'key')}"), Role.MUTED))))
     if server.ops_per_s is not None and not is_lost:
-        pieces.append(LinePart(3, (Span(fmt.short_count(server.ops_per_s)), Span(literal(" ops/s"), Role.MUTED))))
+        is_busy = any(one is not None and one.state in _ASKING for one in (status.progress, status.analysis))
+        unit = literal(" ops/s incl. rtui" if is_busy else " ops/s")
+        pieces.append(LinePart(3, (Span(fmt.short_count(server.ops_per_s)), Span(unit, Role.MUTED))))
     return pieces
 
 

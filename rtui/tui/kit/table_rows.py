@@ -203,10 +203,11 @@ MIN_MIX_CELLS: Final = 12
 """A column of names with figures, largest first, may be cut down to this width."""
 
 MAX_NAME_CELLS: Final = 64
-"""It gets no wider, so that the other columns stay near."""
+"""It gets no wider while other columns have texts to show, so that these stay near."""
 
 BAR_CELLS: Final = 10
-"""Width of the bar beside a share, where it fits."""
+MIN_BAR_CELLS: Final = 4
+"""Width of the bar beside a share, where it fits and where texts need the room."""
 
 SEVERITY: Final = "severity"
 """The column of severities."""
@@ -226,7 +227,7 @@ MAX_TEXT_CELLS: Final = 110
 TYPE_COLUMNS: Final = frozenset({"type", "kind"})
 """Columns whose names are types."""
 
-MARK: Final = literal("▸")
+MARK: Final = literal("!")
 """Stands before a marked row."""
 
 
@@ -237,7 +238,13 @@ class ShownColumn:
     index: int
     cells: int
     is_right: bool
-    has_bar: bool = False
+    bar_cells: int = 0
+    """The width of the bar beside it; 0 for none."""
+
+    @property
+    def whole_cells(self) -> int:
+        """Its width with the bar."""
+        return self.cells + (self.bar_cells + 1 if self.bar_cells else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +257,7 @@ class TableLayout:
         """Return the index of the table's column at a cell of the screen."""
         start = MARGIN
         for shown in self.columns:
-            end = start + shown.cells + (BAR_CELLS + 1 if shown.has_bar else 0)
+            end = start + shown.whole_cells
             if start <= x < end + GAP_CELLS:
                 return shown.index
             start = end + GAP_CELLS
@@ -261,7 +268,8 @@ def layout_table(table: Table, width: int, sort: str | None = None, text_widths:
     """Return the columns that fit into `width` cells: the flexible one, the sort column, then from the left.
 
     The flexible column is the first one without a width of its own; it gets the rest. `text_widths` are the widths of
-    the widest text seen in each column. Numbers are never cut, so their columns are as wide as their texts.
+    the widest text seen in each column. Numbers are never cut, so their columns are as wide as their texts; what is
+    left goes to texts that would be cut, then to a bar.
     """
     columns = table.columns
     if not columns:
@@ -292,9 +300,15 @@ def layout_table(table: Table, width: int, sort: str | None = None, text_widths:
     widest = MAX_TEXT_CELLS if columns[flexible].unit is Unit.TEXT else MAX_NAME_CELLS
     more = max(0, min(space, min(sizes[flexible], widest) - least))
     sizes[flexible] = least + more
+    space -= more
+    for at in (*sorted(kept - {flexible}), flexible):
+        wider = max(0, min(space, (text_widths[at] if text_widths else 0) - sizes[at]))
+        sizes[at] += wider
+        space -= wider
     shares = [at for at in sorted(kept) if columns[at].unit is Unit.SHARE and not columns[at].is_change]
-    bar = shares[0] if shares and space - more > BAR_CELLS else None
-    return TableLayout(tuple(ShownColumn(at, sizes[at], columns[at].numeric, at == bar) for at in sorted(kept)))
+    bar = min(BAR_CELLS, space - 1) if shares and space > MIN_BAR_CELLS else 0
+    bars = dict.fromkeys(shares[:1], bar)
+    return TableLayout(tuple(ShownColumn(at, sizes[at], columns[at].numeric, bars.get(at, 0)) for at in sorted(kept)))
 
 
 def header_line(table: Table, layout: TableLayout, order: ColumnOrder | None) -> Line:
@@ -309,8 +323,8 @@ def header_line(table: Table, layout: TableLayout, order: ColumnOrder | None) ->
         if number:
             spans.append(gap(GAP_CELLS))
         spans.append(Span((right if shown.is_right else left)(title, shown.cells), role))
-        if shown.has_bar:
-            spans.append(gap(BAR_CELLS + 1))
+        if shown.bar_cells:
+            spans.append(gap(shown.bar_cells + 1))
     return tuple(spans)
 
 
@@ -332,8 +346,8 @@ def table_line(
         else:
             role = _role(cell, column, is_marked=is_marked, is_first=not number)
         spans.append(Span(fitted, role))
-        if shown.has_bar:
-            spans += _bar(cell)
+        if shown.bar_cells:
+            spans += _bar(cell, shown.bar_cells)
     return tuple(spans)
 
 
@@ -359,10 +373,10 @@ def _role(cell: Cell, column: Column, *, is_marked: bool, is_first: bool) -> Rol
     return Role.TEXT
 
 
-def _bar(cell: Cell) -> Line:
+def _bar(cell: Cell, cells: int) -> Line:
     """Return a share as a bar."""
     value = cell.value if isinstance(cell, Estimate | AtLeast) else cell
     if not isinstance(value, int | float):
-        return (gap(BAR_CELLS + 1),)
-    filled, blank = bar(value, BAR_CELLS)
+        return (gap(cells + 1),)
+    filled, blank = bar(value, cells)
     return gap(1), Span(filled, Role.BAR), Span(blank, Role.TRACK)

@@ -231,7 +231,7 @@ def test_big_keys() -> None:
     assert (found.keys, found.memory) == (Amount(2), Amount(13 * MIB))
     assert found.evidence == ("big:0: 11.0 MiB, 5 elements", "big:1: 2.00 MiB, 10,001 elements")
     (string,) = of_rule("key-big", report(big=big(b"string", (2 * MIB, MIB + 1), (MIB, MIB))))
-    assert string.title == "1 string key over 1.00 MiB"
+    assert string.title == "big:0: 2.00 MiB, a string over 1.00 MiB"
     assert string.query == "type:string len>1048576"
 
 
@@ -401,13 +401,13 @@ def test_no_keys_of_one_thing_in_several_slots(fine: Node) -> None:
     assert not of_rule("cross-slot", in_cluster(fine))
 
 
-def test_most_costly_first_and_off_by_default() -> None:
+def test_errors_first_then_the_most_costly_and_off_by_default() -> None:
     found = findings(made_report())
-    known = [one.memory.value for one in found.findings if one.memory is not None]
-    unknown = found.findings[len(known) :]
-    assert known == sorted(known, reverse=True)
-    assert len(known) > 5
-    assert all(one.memory is None for one in unknown)
+    order = [(one.severity is not Severity.ERROR, one.memory is None, -(one.memory.value if one.memory else 0))
+             for one in found.findings]  # fmt: skip
+    assert order == sorted(order)
+    assert {is_warning for is_warning, _, _ in order} == {True, False}
+    assert sum(not is_unknown for _, is_unknown, _ in order) > 5
     assert {one.rule for one in found.unjudged} == {"encoding-over"}
     quiet = {"tag-skew", "null-cached", "strings-as-hash", "encoding-over"}
     assert {one.rule for one in found.findings} == set(found.checked) - quiet

@@ -420,7 +420,7 @@ def test_the_cell_under_the_cursor_stands_out() -> None:
     lines = map_lines(field, [1] * SLOTS, flagged(None), 5474, is_count=True)
     marked = [at for at, line in enumerate(lines) if any(span.role is Role.HEAT_ON for span in line)]
     assert marked == [field.place(5474)[0]]
-    assert "▸" in said([lines[marked[0]]])
+    assert "!" in said([lines[marked[0]]])
 
 
 def test_load_is_brightness() -> None:
@@ -495,7 +495,7 @@ def test_slots_that_are_not_listed_yet_are_no_light_ones() -> None:
     assert "1.0× the mean of those listed" in said(wide)
     assert "1.0× the mean" in said(low)
     assert "1.0× the mean of 60 of those listed so far" in skew_text(partial)
-    assert {character for line in low[1:9] for span in line[2:] for character in span.text} == {"·", "┼", "▸", " "}
+    assert {character for line in low[1:9] for span in line[2:] for character in span.text} == {"·", "┼", "›", " "}
     ahead = SlotsState(pinned=(None, 8_200))
     for size in ((120, 24), (80, 13)):
         assert "not listed yet" in said(slots_lines(partial, *size, ahead))

@@ -56,6 +56,8 @@ async def test_the_first_panel() -> None:
     source = FixedAnalysis(made_report())
     async with analysing(source, settings=SettingsFile()) as user:
         await user.until_shown("[1 Findings]", "1 error, 11 warnings", "114,000 keys of shop:session expire")
+        await user.until_shown("1,200 locks of lock: have no TTL", "in:lock: ttl:none")
+        await user.press("down")
         await user.until_shown("random time to the TTL", "in:shop:session: expires:2026-09-21T14:31:20..14:33:20")
         await user.press("end")
         await user.until_shown("36,600 locks of lock: have more than 10m left", "renew it meanwhile")
@@ -89,7 +91,7 @@ async def test_a_row_leads_to_its_keys(key: str, monkeypatch: pytest.MonkeyPatch
             await user.pilot.click("#chart", offset=(20, line))
         else:
             await user.press("down", key)
-        wanted = "in:shop:session: expires:2026-09-21T14:31:20..14:33:20" if key == "click" else "type:hash len>10000"
+        wanted = "in:lock: ttl:none" if key == "click" else "in:shop:session: expires:2026-09-21T14:31:20..14:33:20"
         await user.until(lambda: followed.found == [wanted])
 
 

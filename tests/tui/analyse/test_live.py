@@ -28,7 +28,7 @@ async def test_every_key_is_asked_and_the_largest_is_found_in_the_tree(server: S
         await visitor.press("enter")
         await visitor.until_shown("exact · 2,001 keys", "Nothing wrong was found")
         await visitor.press("3")
-        await visitor.until_shown("▸shop:huge")
+        await visitor.until_shown("!shop:huge")
         await visitor.press("enter")
         await visitor.until(lambda: visitor.is_browsing, "the tree")
         await visitor.until(lambda: visitor.detail.key == b"shop:huge", "the key")

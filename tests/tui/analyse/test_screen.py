@@ -22,6 +22,7 @@ from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.find import FindScreen
 from rtui.tui.kit.choice import SortScreen
+from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.table import TableBody
 from rtui.tui.run import ReportApp
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
@@ -183,11 +184,11 @@ async def test_big_keys_by_type_by_length_and_by_other_thresholds() -> None:
     async with analysing(done()) as user:
         await user.press("3")
         assert user.rows[0] == "shop:hash:0000"
-        await user.until_shown("by bytes", "above the thresholds of rtui")
+        await user.until_shown("the largest by memory", "! above the thresholds of rtui")
         await user.press("right_square_bracket", "right_square_bracket")
         assert user.rows[0] == "shop:string:0001"
         await user.press("left_square_bracket", "M")
-        await user.until_shown("by length")
+        await user.until_shown("the longest")
         await user.press("T")
         await user.until_shown("above the thresholds of alibaba")
 
@@ -291,6 +292,21 @@ async def test_the_cursor_stays_with_its_row_at_the_end_of_a_pass() -> None:
         await user.until(lambda: user.rows[0].endswith("0099"))
         assert user.subject == subject
         assert user.screen.view.table.body.cursor_line == 97
+
+
+@pytest.mark.parametrize(("panel", "is_kept"), [("1", False), ("2", True), ("3", False), ("4", False), ("7", True)])
+async def test_a_ranking_begins_in_its_own_order_in_the_next_session(panel: str, *, is_kept: bool) -> None:
+    settings = SettingsFile()
+    async with analysing(done(), settings=settings) as user:
+        await user.press(panel, "greater_than_sign")
+        order = user.screen.view.order
+        assert order is not None
+        assert user.screen.view.states.orders[user.screen.view.order_name] == order
+        assert bool(settings.settings.tables) is is_kept
+    settings.choose(f"tables.{user.screen.view.order_name}", order)
+    async with analysing(done(), settings=settings) as user:
+        await user.press(panel)
+        assert user.screen.view.order == (order if is_kept else None)
 
 
 async def test_a_row_is_copied() -> None:

@@ -24,6 +24,7 @@ from rtui.tui.browse.namespace_lines import (
     ChildCount,
     ChildCounts,
     CountedState,
+    child_rows,
     count_children,
     inside_rows,
     namespace_lines,
@@ -151,6 +152,32 @@ def test_looking_does_not_need_an_open_namespace() -> None:
     assert (
         closed == opened == ChildCounts((ChildCount(b"user:", 6), ChildCount(b"lock:", 1)), namespaces=2, keys=1, of=8)
     )
+
+
+@pytest.mark.parametrize(("single", "others", "rows"), [(3_000, 2, 3), (11, 0, 1), (10, 1, 11), (0, 3, 3)])
+def test_many_namespaces_of_one_key_are_one_row(single: int, others: int, rows: int) -> None:
+    names = [b"shop:%d:x" % at for at in range(single)]
+    names += [b"shop:many%d:%d" % (at, key) for at in range(others) for key in range(2)]
+    store = NamespaceStore()
+    store.add(names)
+    node = store.root.child(b"shop:")
+    found = child_rows(node, inside(store), TreeTotals(complete=True), 52)
+    lines = ["".join(span.text for span in row.line).rstrip() for row in found if row.line][1:]
+    assert len([line for line in lines if "smaller" not in line]) == rows
+    folded = [line for line in lines if "namespaces of 1 key" in line]
+    assert len(folded) == (single > 10)
+    if folded:
+        assert f"{single:,} namespaces of 1 key" in folded[0]
+        assert f"{single:,}  " in folded[0]
+
+
+def test_the_bar_gives_its_room_to_names_that_would_be_cut() -> None:
+    store = NamespaceStore()
+    long = [b"app:cache:product:detail:verify:%d" % at for at in range(3)]
+    store.add([*(b"app:" + b"x" * 30 + b":%d" % at for at in range(3)), *long])
+    node = store.root.child(b"app:")
+    for row in child_rows(node, finish(count_children(node, store.separators)), TreeTotals(complete=True), 52):
+        assert "…" not in "".join(span.text for span in row.line)
 
 
 def test_a_sample_that_knows_of_more_is_told_as_an_estimate() -> None:

@@ -101,7 +101,7 @@ async def test_escape_goes_back_to_the_analysis_that_a_key_was_opened_from(valke
     async with at_analysis(target_of(valkey), tmp_path) as visitor:
         await ask(visitor)
         await visitor.press("3")
-        await visitor.until_shown("▸shop:huge")
+        await visitor.until_shown("!shop:huge")
         await visitor.press("enter")
         await visitor.until(lambda: visitor.is_browsing and visitor.detail.key == b"shop:huge", "the key")
         await visitor.until_shown("esc Back")
@@ -111,7 +111,7 @@ async def test_escape_goes_back_to_the_analysis_that_a_key_was_opened_from(valke
         await visitor.until(lambda: visitor.app.focused is visitor.tree, "the tree")
         await visitor.press("escape")
         await visitor.until(lambda: isinstance(visitor.app.screen, AnalyseScreen), "the analysis")
-        await visitor.until_shown("▸shop:huge")
+        await visitor.until_shown("!shop:huge")
         await visitor.press("escape")
         await visitor.until(lambda: visitor.is_browsing, "the tree")
         await visitor.press("escape")

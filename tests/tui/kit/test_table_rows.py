@@ -27,8 +27,9 @@ from rtui.analysis.report.tables.totals import namespaces
 from rtui.keyspace.slices import finish
 from rtui.tui.analyse.panel import AnalysePanel, Charts
 from rtui.tui.analyse.report_panel import PANELS
-from rtui.tui.kit.styled_text import line_width
+from rtui.tui.kit.styled_text import line_width, width_of
 from rtui.tui.kit.table_rows import (
+    GAP_CELLS,
     MARGIN,
     MEASURED_ROWS,
     MIN_NAME_CELLS,
@@ -137,6 +138,18 @@ def test_lines_have_the_same_width_in_every_row_and_are_harmless(
         painted = table_line(rows.cells(line), rows.texts(line), table, layout, is_marked=is_marked)
         assert line_width(painted) == line_width(header)
         check_text("".join(span.text for span in painted))
+
+
+@given(TABLES, st.integers(40, 240), st.sampled_from([None, "types", "memory"]))
+def test_no_text_is_cut_while_columns_beside_it_are_empty(table: Table, width: int, sort: str | None) -> None:
+    rows = TableRows(table, TableState(sort))
+    texts = map(rows.texts, range(len(rows)))
+    wants = [max(map(width_of, column)) for column in zip(*texts, strict=True)] or [0] * len(COLUMNS)
+    layout = layout_table(table, width, sort, wants)
+    used = MARGIN + sum(shown.whole_cells + GAP_CELLS for shown in layout.columns) - GAP_CELLS
+    cut = [shown for shown in layout.columns if shown.cells < wants[shown.index]]
+    assert not cut or used >= width - MARGIN
+    assert not cut or not any(shown.bar_cells for shown in layout.columns)
 
 
 def test_columns_go_from_the_right_and_the_one_sorted_by_stays() -> None:
