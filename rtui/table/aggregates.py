@@ -193,21 +193,18 @@ class Aggregates:
     def _fold(self) -> Slices[None]:
         left = self._came - self._folded
         while left > 0 and self._waiting:
-            left -= self._fold_chunk(min(CHUNK, left))
+            most = min(CHUNK, left)
+            pieces: list[_Piece] = []
+            rows = 0
+            while rows < most and self._waiting:
+                pieces.append(self._waiting.popleft())
+                rows += pieces[-1].rows
+            self._folded += rows
+            for is_unread, some in groupby(pieces, lambda one: one.is_unread):
+                self._fold_rows([with_moment(one.table(), one.asked_ms) for one in some], is_unread=is_unread)
+            left -= rows
             self.slots.found = self.partial.slots.copy()
             yield
-
-    def _fold_chunk(self, most: int) -> int:
-        """Fold about `most` rows; return their number."""
-        pieces: list[_Piece] = []
-        rows = 0
-        while rows < most and self._waiting:
-            pieces.append(self._waiting.popleft())
-            rows += pieces[-1].rows
-        self._folded += rows
-        for is_unread, some in groupby(pieces, lambda one: one.is_unread):
-            self._fold_rows([with_moment(one.table(), one.asked_ms) for one in some], is_unread=is_unread)
-        return rows
 
     def _fold_rows(self, tables: Sequence[pl.DataFrame], *, is_unread: bool) -> None:
         table, over, sampled = pl.concat(tables), self.partial.over.copy(), self.partial.over_sampled.copy()

@@ -90,7 +90,9 @@ class Lives:
         self._add_expiries(chunk, expires_ms[expiring] // MINUTE_MS, expiring, np.where(has_size, sizes, 0))
 
     def _add_expiries(self, chunk: Chunk, minutes: Whole, rows: Flags, sizes: Whole) -> None:
-        bins = self._bins(minutes)
+        levels = np.searchsorted(self._borders, minutes, side="right")
+        offsets = (np.maximum(minutes - self._bases[levels], 0) >> levels) >> self.coarseness
+        bins = np.where(levels == 0, offsets, _BEFORE_MIN + (levels << _LEVEL_BITS) + offsets)
         if not len(bins):
             return
         numbers, at = compact(bins)
@@ -100,12 +102,6 @@ class Lives:
         halves = cells.halves(sizes)
         self._expiries.add(groups, bins, cells.keys, halves[:, 0], halves[:, 1], cells.squares(sizes))
         self._coarsen()
-
-    def _bins(self, minutes: Whole) -> Whole:
-        """Return the number of the bin of each minute since the epoch."""
-        levels = np.searchsorted(self._borders, minutes, side="right")
-        offsets = (np.maximum(minutes - self._bases[levels], 0) >> levels) >> self.coarseness
-        return np.where(levels == 0, offsets, _BEFORE_MIN + (levels << _LEVEL_BITS) + offsets)
 
     def _coarsen(self) -> None:
         while len(self._expiries) > MOST_BINS and self.coarseness < FINENESS:

@@ -130,7 +130,10 @@ class Partial:
         self._count(chunk, rows)
         self.memory.add(chunk, rows.memory[rows.has_memory], rows.has_memory)
         self.lives.add(chunk, rows.has_ttl, rows.left_ms, rows.expires_ms, (rows.memory, rows.has_memory))
-        self._add_lengths(rows)
+        has_length = rows.has_length & (rows.types > 0)
+        if has_length.any():
+            by_type = Chunk(2 * rows.types[has_length] + rows.is_sampled[has_length])
+            self.lengths.add(by_type, rows.lengths[has_length], np.ones(len(by_type.groups), np.bool_))
         self._judge(rows)
         keys = table.select(pl.coalesce("raw", pl.col("name").cast(pl.Binary)).alias("key")).to_series()
         tags = tags_of(table["name"], table["raw"])
@@ -172,12 +175,6 @@ class Partial:
         figures[:, TINY_TTL] = chunk.bins(buckets, len(TTL_EDGES_MS) + 1, with_ttl)
         self.strings.add(chunk.used, figures)
         carried(self.strings.rows[:, LOW : HIGH + 1])
-
-    def _add_lengths(self, rows: Columns) -> None:
-        known = rows.has_length & (rows.types > 0)
-        if known.any():
-            by_type = Chunk(2 * rows.types[known] + rows.is_sampled[known])
-            self.lengths.add(by_type, rows.lengths[known], np.ones(len(by_type.groups), np.bool_))
 
     def _judge(self, rows: Columns) -> None:
         """Count keys above the thresholds, as far as their facts are known."""

@@ -246,7 +246,10 @@ class PatternNodes:
             self._merge_crowds()
         if self.size > self.most:
             self._trim(3 * self.most // 4)
-        self._count_lost_names()
+        if self._lost_names:
+            nodes, names = zip(*self._lost_names, strict=True)
+            self._distinct.add(self.own()[list(nodes)], name_hashes(names))
+            self._lost_names = []
 
     def _trim(self, budget: int) -> None:
         """Keep the `budget` heaviest nodes, and merge all others into the rest nodes of their parents."""
@@ -295,21 +298,18 @@ class PatternNodes:
             if kind is _OTHER:
                 self.merge_into(target, child)
             else:
-                self._adopt(target, name, child)
+                numbered = self.numbered[child]
+                found = self._found(target, name, numbered)
+                if found is None:
+                    self.parents[child] = target
+                    self._hang(target, child, name)
+                else:
+                    self.merge_into(found, child)
 
     def _lose(self, node: int, lost: tuple[bool, bool]) -> None:
         if lost != _NONE_LOST:
             before = self.has_lost[node]
             self.has_lost[node] = before[0] or lost[0], before[1] or lost[1]
-
-    def _adopt(self, parent: int, name: Name, child: int) -> None:
-        numbered = self.numbered[child]
-        found = self._found(parent, name, numbered)
-        if found is None:
-            self.parents[child] = parent
-            self._hang(parent, child, name)
-        else:
-            self.merge_into(found, child)
 
     def _hang(self, parent: int, child: int, name: Name) -> None:
         """Enter a node below its parent."""
@@ -420,12 +420,6 @@ class PatternNodes:
             here = order[first:end]
             found[here] = mixed(found[here] + found[parents[here]])
         return found
-
-    def _count_lost_names(self) -> None:
-        if self._lost_names:
-            nodes, names = zip(*self._lost_names, strict=True)
-            self._distinct.add(self.own()[list(nodes)], name_hashes(names))
-            self._lost_names = []
 
     def fold(self) -> NDArray[np.int32]:
         """Merge nodes if there are too many, and number them anew; returns new ids by old id."""

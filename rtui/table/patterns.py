@@ -148,7 +148,9 @@ class Forms:
         found = np.full(len(shapes), _UNDECIDED, np.int64)
         for at, (text, form) in enumerate(asked.forms(some[first], self._identifiers)):
             label = form.pattern or form.numbered
-            if _is_decided(text) and (is_exact or label is None or not _HAS_DIGIT(label)):
+            if (b"=" not in text and b"::" not in text and text.count(b":") < _IP6_COLONS) and (
+                is_exact or label is None or not _HAS_DIGIT(label)
+            ):
                 found[at] = self._number(form)
         self._of_shapes.add(shapes, (found + 1).astype(np.int32))
         asked.numbers[some] = found[inverse]
@@ -198,10 +200,6 @@ def _blocks(segments: Segments, places: Places) -> Iterator[Places]:
         end = max(first + 1, int(np.searchsorted(ends, BLOCK + (ends[first - 1] if first else 0), side="right")))
         yield np.arange(first, end)
         first = end
-
-
-def _is_decided(text: bytes) -> bool:
-    return b"=" not in text and b"::" not in text and text.count(b":") < _IP6_COLONS
 
 
 def pattern_hashes(patterns: list[bytes]) -> Hashes:

@@ -118,7 +118,8 @@ class KeptReports:
         for at in thinned([(one.made_at_s, one.size_bytes) for one in kept]):
             if kept[at].path != path:
                 kept[at].path.unlink(missing_ok=True)
-        _drop_servers(self.folder.parent)
+        for server in all_kept(self.folder.parent)[MOST_SERVERS:]:
+            shutil.rmtree(server.folder, ignore_errors=True)
         return path
 
     def files(self) -> list[KeptFile]:
@@ -196,11 +197,6 @@ def read_kept(file: KeptFile) -> Report:
 def _read(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(LARGEST_FILE_BYTES + 1)
-
-
-def _drop_servers(base: Path) -> None:
-    for one in all_kept(base)[MOST_SERVERS:]:
-        shutil.rmtree(one.folder, ignore_errors=True)
 
 
 def _stamp(made_at_s: float) -> str:

@@ -224,18 +224,6 @@ class AnalysisPass:
         registry = self._options.registry
         from rtui.table.aggregates import Aggregates  # noqa: PLC0415 - imports Polars
 
-        self._keep_rows()
-        return Aggregates(
-            separators,
-            scope=self.scope,
-            started_at_s=began_at_s,
-            registry=registry,
-            is_sample=self._is_sample,
-            rows=self.rows,
-        )
-
-    def _keep_rows(self) -> None:
-        """Begin a new table of kept rows, if rows are wanted and the pass is no sample."""
         if self.rows is not None:
             self.rows.close()
         self.rows = None
@@ -244,6 +232,14 @@ class AnalysisPass:
 
             folder, most = self._options.rows_folder, self._options.keep_rows
             self.rows = KeptRows(memory_budget(), most, folder=folder)
+        return Aggregates(
+            separators,
+            scope=self.scope,
+            started_at_s=began_at_s,
+            registry=registry,
+            is_sample=self._is_sample,
+            rows=self.rows,
+        )
 
     async def add_held(self) -> None:
         """Add the rows held by the findings from time to time, as long as the pass goes on."""

@@ -197,7 +197,9 @@ class KeyspacePass:
         self._connection, self._primary = first.connection, first.primary
         node = self._position.node(self._connection, self._primary) if resume and not is_cluster else None
         if node is None:
-            node = await self._read_first_page()
+            page = self.first_page
+            node = await page.read(self._connection, self._primary, self.store)
+            self._before, self.size = page.before, page.size
         self._stamp()
         if self._is_filling():
             node = await self._wait_filled()
@@ -228,13 +230,6 @@ class KeyspacePass:
             self._has_repeats = self._has_repeats or scan.repeats_possible
             await self._complete()
             self._position.forget()
-
-    async def _read_first_page(self) -> ScanNode | None:
-        """Put the first rows into the store; return the rest to scan, None if there is no more."""
-        page = self.first_page
-        left = await page.read(self._connection, self._primary, self.store)
-        self._before, self.size = page.before, page.size
-        return left
 
     async def _all_nodes(self, cluster: ScannedCluster) -> list[ScanNode]:
         """Return the nodes of a cluster to scan; the scan leaves out the keys of the first page."""
@@ -423,7 +418,12 @@ class Passes:
             resume, self._next_resumes = self._next_resumes, None
             pace = self.control.pace
             if self._unfiltered is not None and self.only.is_open and not self._is_rescan:
-                self._show_unfiltered(self._unfiltered, pace)
+                self._revision += self.store.revision + 1
+                self.shown, self._unfiltered = self._unfiltered, None
+                self.store = self.shown.store
+                self.control.pace = pace
+                if not self._suspensions:
+                    self.control.unsuspend()
                 continue
             self.store.reset()
             self.shown = self._new_pass(self.store, RunControl(pace), self.only)
@@ -431,14 +431,6 @@ class Passes:
                 self.control.suspend()
             self.shown.begin(resume=resume)
             self._revision += 1
-
-    def _show_unfiltered(self, unfiltered: KeyspacePass, pace: Pace) -> None:
-        self._revision += self.store.revision + 1
-        self.shown, self._unfiltered = unfiltered, None
-        self.store = unfiltered.store
-        self.control.pace = pace
-        if not self._suspensions:
-            self.control.unsuspend()
 
     async def end(self) -> None:
         self._next_resumes = None

@@ -161,7 +161,9 @@ class PageValues:
         if source in (Source.MEMBER, Source.FIELDS):
             if preview.next_page is not None or preview.page.number > 1:
                 self._none(PAGE_NOTE)
-            return _column(preview)
+            meaning = Meaning.VALUE if preview.kind is PreviewKind.LIST else Meaning.NAME
+            at = [column.meaning for column in preview.columns].index(meaning) if preview.columns else 0
+            return [cell for row in preview.rows if isinstance(cell := row[at], bytes)]
         return await (self._field(reference.path) if source is Source.FIELD else self._string(reference))
 
     def _none(self, why: str) -> Sequence[bytes]:
@@ -197,10 +199,3 @@ class PageValues:
             return [data]
         found = json_values(data, reference.path)
         return self._none("the value is no JSON") if found is None else found
-
-
-def _column(preview: Preview) -> list[bytes]:
-    """Return the members of a set, list or zset, or the names of fields, of a page."""
-    meaning = Meaning.VALUE if preview.kind is PreviewKind.LIST else Meaning.NAME
-    at = [column.meaning for column in preview.columns].index(meaning) if preview.columns else 0
-    return [cell for row in preview.rows if isinstance(cell := row[at], bytes)]

@@ -61,7 +61,9 @@ def cluster_report(
         uncovered = _uncovered(found, scan)
     else:  # not covered are all other slots
         uncovered = [UncoveredSlots(one.slots, one.label, one.failure) for one in found if one.failure]
-        unserved = _others([one for node in found for one in node.slots])
+        joined = [(-1, -1), *joined_ranges([one for node in found for one in node.slots]), (SLOTS, SLOTS)]
+        gaps = ((before[1] + 1, after[0] - 1) for before, after in pairwise(joined))
+        unserved = tuple((first, last) for first, last in gaps if first <= last)
         if unserved:
             uncovered.append(UncoveredSlots(unserved, "", UNSERVED))
     moving = () if scan is None else _moving(found, scan, label_of)
@@ -141,12 +143,6 @@ def _node(
 
 def _sum(counts: Sequence[int], ranges: Sequence[tuple[int, int]]) -> int:
     return sum(sum(counts[first : last + 1]) for first, last in ranges)
-
-
-def _others(ranges: Sequence[tuple[int, int]]) -> SlotRanges:
-    joined = [(-1, -1), *joined_ranges(ranges), (SLOTS, SLOTS)]
-    gaps = ((before[1] + 1, after[0] - 1) for before, after in pairwise(joined))
-    return tuple((first, last) for first, last in gaps if first <= last)
 
 
 def covered(coverage: Coverage, cluster: ClusterReport | None, why_ended: str | None) -> Coverage:

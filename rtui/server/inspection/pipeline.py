@@ -217,18 +217,14 @@ class InspectionPipeline:
             if self._on_server is not None:
                 await self._on_server(lane)
         if lane is not self._clocked:
-            await self._compare_clocks(lane)
+            tables = self.tables
+            tables.node, tables.database = tables.node or lane.target.label, lane.target.db
+            before_s = self._clock()
+            (info,) = await lane.run(guard.info("server"))
+            server_us = parse_number(parse_info(info), "server_time_usec")
+            now_s = (before_s + self._clock()) / 2
+            tables.ahead_ms = 0 if server_us is None else round(server_us / 1000 - now_s * 1000)
             self._clocked = lane
-
-    async def _compare_clocks(self, lane: Lane) -> None:
-        """Learn where the server of a lane is, and how far its clock is ahead; raises ConnectionLost."""
-        tables = self.tables
-        tables.node, tables.database = tables.node or lane.target.label, lane.target.db
-        before_s = self._clock()
-        (info,) = await lane.run(guard.info("server"))
-        server_us = parse_number(parse_info(info), "server_time_usec")
-        now_s = (before_s + self._clock()) / 2
-        tables.ahead_ms = 0 if server_us is None else round(server_us / 1000 - now_s * 1000)
 
     def reset(self) -> None:
         """Forget all keys that wait: the scan begins again."""

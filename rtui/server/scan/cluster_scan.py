@@ -283,7 +283,10 @@ class ClusterScan:
                     await self._control.unless_stopped(self._all_wait.wait())
             self._all_wait.clear()
             if self._control.is_stopped:
-                await self._end_passes()
+                for event in self._wanted.values():
+                    event.set()
+                if self._tasks:
+                    await asyncio.wait(self._tasks, timeout=self._settle_s)
                 return
             for node in self._nodes:
                 if node.is_away:
@@ -291,12 +294,23 @@ class ClusterScan:
             self._leave_the_dead()
             self._absent.settle()
             self._absent.place()
-            self._sought = self._find_sought()
+            sought = self.slots.ledger.sought
+            if sought:  # slots of a node that has not had its turn yet are taken to be its own still
+                unseen = [
+                    node for node in self._nodes if node.listing.passes is not None and node.listing.passes.is_unseen
+                ]
+                queued = [node for node in unseen if not node.is_away]
+                expected = (range(first, last + 1) for node in queued for first, last in node.node.slots or ())
+                sought = sought.difference(*expected)
+            self._sought = sought | self._absent.slots
             now = self._loop.time()
             self._wake(now)
             if self.is_whole and self._all_are_waiting():
                 return
-            self._look_for_nodes(now)
+            is_due = now - self._looked_at >= VIEW_EVERY_S and (self._looking is None or self._looking.done())
+            if is_due and self._sought and not self._control.is_held:
+                self._looked_at = now
+                self._looking = asyncio.create_task(self._look(), name="rtui look for nodes")
             listed = sum(node.listing.keys for node in self._nodes)
             waiting = sum(node.pipeline.waiting for node in self._nodes)
             before, seen = seen, (self.slots.revision, listed, waiting)
@@ -304,12 +318,6 @@ class ClusterScan:
                 progress_at = now
             elif now - progress_at > self._settle_s or (now - progress_at > GIVEN_UP_S and self._is_given_up()):
                 return
-
-    async def _end_passes(self) -> None:
-        for waiting in self._wanted.values():
-            waiting.set()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=self._settle_s)
 
     def _is_given_up(self) -> bool:
         """Whether every slot and key that is left belongs to primaries that the cluster has given up."""
@@ -323,19 +331,6 @@ class ClusterScan:
         for node in self._nodes:
             if node.is_away and node.pipeline.waiting and node.node.id not in self.slots.ledger.owners:
                 self._absent.leave(node.pipeline.take_waiting())
-
-    def _find_sought(self) -> frozenset[int]:
-        """Return the slots whose owner is to be looked up: uncovered slots, and slots of absent keys.
-
-        Slots of a reachable node that has not had its turn yet are taken to be its own still.
-        """
-        sought = self.slots.ledger.sought
-        if sought:
-            unseen = [node for node in self._nodes if node.listing.passes is not None and node.listing.passes.is_unseen]
-            queued = [node for node in unseen if not node.is_away]
-            expected = (range(first, last + 1) for node in queued for first, last in node.node.slots or ())
-            sought = sought.difference(*expected)
-        return sought | self._absent.slots
 
     def _wake(self, now: float) -> None:
         """Wake nodes that have work: the owners of sought slots, or all nodes if there are few.
@@ -361,12 +356,6 @@ class ClusterScan:
                 continue
             del self._wanted[node]
             waiting.set()
-
-    def _look_for_nodes(self, now: float) -> None:
-        is_due = now - self._looked_at >= VIEW_EVERY_S and (self._looking is None or self._looking.done())
-        if is_due and self._sought and not self._control.is_held:
-            self._looked_at = now
-            self._looking = asyncio.create_task(self._look(), name="rtui look for nodes")
 
     async def _look(self) -> None:
         async def found() -> None:

@@ -267,18 +267,14 @@ class CompiledPipeline(ScanPipeline):
         self._scanned = ranges
         return engine
 
-    def _leave_engine(self) -> None:
-        """Move the engine's pending keys to Python's queries, since cursors have no position any more."""
-        if self._engine is not None:
-            self._engine.use_ranges(Ranges(Dialect.SLOTTED, ()))
-            waiting = self.take_waiting()
-            if self.source is not None:
-                self.source.add_page(waiting)
-
     async def drive(self, lane: Lane) -> None:
         """Let the engine ask until nothing is left to ask, or it is stopped."""
         if not self.listing.ranges.dialect.is_ordered:
-            self._leave_engine()
+            if self._engine is not None:
+                self._engine.use_ranges(Ranges(Dialect.SLOTTED, ()))
+                waiting = self.take_waiting()
+                if self.source is not None:
+                    self.source.add_page(waiting)
             await super().drive(lane)
             return
         if (refused := lane.refusals.disabled.get("SCAN")) is not None:
@@ -316,7 +312,12 @@ class CompiledPipeline(ScanPipeline):
             engine.resume()
             await self._hand_on()
             if lane.is_open:
-                await self._drain(lane, engine, driver)
+                while engine.is_awaiting:
+                    event = Event(await driver.drive(SLICE_US, is_draining=True))
+                    if event is not Event.SLICE_IS_OVER:
+                        break
+                if engine.is_awaiting:
+                    lane.fail(ConnectionLost("It did not answer what it was asked."))
             raise
         finally:
             if engine.is_awaiting and lane.is_open:  # cancelled
@@ -362,14 +363,6 @@ class CompiledPipeline(ScanPipeline):
         is_due = self._loop.time() >= self.probe.due_at
         has_many = self.source is not None and self.source.waiting >= MOST_ASIDE
         return not self._may_send or lane.is_wanted or is_due or has_many
-
-    async def _drain(self, lane: Lane, engine: ScanEngine, driver: Driver) -> None:
-        while engine.is_awaiting:
-            event = Event(await driver.drive(SLICE_US, is_draining=True))
-            if event is not Event.SLICE_IS_OVER:
-                break
-        if engine.is_awaiting:
-            lane.fail(ConnectionLost("It did not answer what it was asked."))
 
     def _prepare(self, engine: ScanEngine) -> None:
         """Set the engine's pace and its queries."""

@@ -153,11 +153,6 @@ class _Node:
     visited: set[int] = field(default_factory=set)
     """Slots in `open` that it has visited since they were assigned to it."""
 
-    @property
-    def is_heard(self) -> bool:
-        """Whether its last view is current, as far as is known."""
-        return self.told_at > 0 and not self.is_lost
-
 
 @dataclass(frozen=True, slots=True)
 class Observed:
@@ -201,7 +196,7 @@ class SlotLedger:
     @property
     def sought(self) -> frozenset[int]:
         """Slots not covered that no node which answers serves."""
-        heard = [node.open for node in self._nodes.values() if node.is_heard]
+        heard = [node.open for node in self._nodes.values() if node.told_at and not node.is_lost]
         return frozenset(range(SLOTS)).difference(self.covered, *heard)
 
     def open_count(self, node_id: str) -> int:

@@ -309,12 +309,8 @@ class KeyFinder:
                 one.asked_at_s = now_s
             if test is None or test(value, now_s):
                 passing.append(one)
-        return self._only_long(passing, fact)
-
-    def _only_long(self, candidates: list[Candidate], fact: Fact) -> list[Candidate]:
-        """Leave out keys that have too little memory for the length that is wanted, before it is asked."""
         is_next = fact is Fact.MEMORY and Fact.LENGTH in self._tests
-        return [one for one in candidates if self.rights.may_fit(one)] if is_next else candidates
+        return [one for one in passing if self.rights.may_fit(one)] if is_next else passing
 
     def _leave_to_others(self, question: Question, replies: Sequence[Reply]) -> tuple[list[Candidate], Sequence[Reply]]:
         """Leave keys that are not here to other nodes; return the others with their replies."""

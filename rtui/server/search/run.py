@@ -282,7 +282,11 @@ class KeySearch(Search):
         )
         await self._scan.run()
         self._raise_failed(self._scan)
-        await self._look_for_name()
+        line = str(self.query)
+        if self.count or len(self.query.terms) != 1 or '"' in line:
+            return
+        if self.query.terms[0].name not in (TEXT, GLOB) or self.query.terms[0].is_negated:
+            self._is_named_like_query = await self._type_of(line.encode()) not in (None, NO_TYPE)
 
     async def _add_beside(self, plan: Plan) -> None:
         """Look for the keys that are named like a glob by which the server filters: `a:[1]` does not match itself."""
@@ -302,14 +306,6 @@ class KeySearch(Search):
         except ConnectionLost:
             return None
         return reply if isinstance(reply, bytes) else None
-
-    async def _look_for_name(self) -> None:
-        """Find out whether a key is named like the only term, by which nothing was found: `tag:5` may be one."""
-        line = str(self.query)
-        if self.count or len(self.query.terms) != 1 or '"' in line:
-            return
-        if self.query.terms[0].name not in (TEXT, GLOB) or self.query.terms[0].is_negated:
-            self._is_named_like_query = await self._type_of(line.encode()) not in (None, NO_TYPE)
 
     def _finder_on(self, plan: Plan, node: ServerNode) -> KeyFinder:
         """Return the key finder of a node, a new one if the node joins in the middle of the search."""

@@ -313,7 +313,12 @@ class Connection:
     async def _supervise(self, lane: Lane) -> None:
         """Keep the interactive lane alive, and make a new one whenever it has ended."""
         while True:
-            await _keep_alive(lane, self._heartbeat_s)
+            while lane.is_open:
+                sent = lane.traffic.commands
+                await asyncio.wait([lane.closed], timeout=self._heartbeat_s)
+                if lane.is_open and lane.traffic.commands == sent:
+                    with sent_for(Purpose.HEARTBEAT):
+                        lane.run(guard.ping())
             self._main_backoff.ended(lane.worked_s)
             lane = await self._make_interactive(lane.closed.result())
 
@@ -367,16 +372,6 @@ def _may_pass(failed: RtuiError, attempt: int) -> bool:
     if not isinstance(failed, ConnectFailure):
         return False
     return failed.kind.is_temporary and not (failed.kind is FailureKind.FAILOVER and attempt >= DEMOTED_ATTEMPTS)
-
-
-async def _keep_alive(lane: Lane, heartbeat_s: float) -> None:
-    """Send PING on a lane while it is idle; returns when it has ended."""
-    while lane.is_open:
-        sent = lane.traffic.commands
-        await asyncio.wait([lane.closed], timeout=heartbeat_s)
-        if lane.is_open and lane.traffic.commands == sent:
-            with sent_for(Purpose.HEARTBEAT):
-                lane.run(guard.ping())
 
 
 def _log_in_again(lane: Lane, target: Target) -> None:

@@ -240,7 +240,14 @@ async def _dial_directly(
             if failed.kind is FailureKind.LIMIT:
                 raise
     loop = asyncio.get_running_loop()
-    addresses = await _resolve(target, timeout_s)
+    try:
+        async with asyncio.timeout(timeout_s):
+            found = await asyncio.get_running_loop().getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    except TimeoutError:
+        raise timeout_failure(target, timeout_s) from None
+    except (OSError, ValueError, OverflowError) as error:  # UnicodeError is a ValueError
+        raise limit_failure(error) or name_failure(target) from None
+    addresses = [ServerAddress(family, cast("tuple[str, int]", address)) for family, _, _, _, address in found]
     started_s = loop.time()
     failures: list[ConnectFailure] = []
     for index, candidate in enumerate(addresses):
@@ -255,17 +262,6 @@ async def _dial_directly(
     # An address that this machine can't even try, such as ::1 without IPv6, says nothing of the server.
     telling = [failed for failed in failures if failed.kind is not FailureKind.UNREACHABLE]
     raise (telling or failures or [name_failure(target)])[-1]
-
-
-async def _resolve(target: Target, timeout_s: float) -> list[ServerAddress]:
-    try:
-        async with asyncio.timeout(timeout_s):
-            found = await asyncio.get_running_loop().getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-    except TimeoutError:
-        raise timeout_failure(target, timeout_s) from None
-    except (OSError, ValueError, OverflowError) as error:  # UnicodeError is a ValueError
-        raise limit_failure(error) or name_failure(target) from None
-    return [ServerAddress(family, cast("tuple[str, int]", address)) for family, _, _, _, address in found]
 
 
 async def _connect(family: int, address: object, target: Target, timeout_s: float) -> socket.socket:

@@ -88,7 +88,12 @@ async def _place(reader: ValueReader, text: str, now_s: float) -> Page:
         case types.ZSET.name:
             return await _in_zset(reader, text)
         case types.STREAM.name:
-            return _in_stream(text, now_s)
+            low, between, high = text.partition(RANGE)
+            if not between:
+                return Page(stream_id(text, now_s, is_end=True), number=2, seen=None)
+            lowest = stream_id(low, now_s, is_end=False) if low.strip() else b"-"
+            highest = stream_id(high, now_s, is_end=True) if high.strip() else b"+"
+            return Page(highest, seen=0, span=Span(SafeText(display_text(text.strip(), limit=64)), lowest))
     raise _no("a value of this type has no places to go to")
 
 
@@ -217,16 +222,6 @@ async def _by_name(reader: ValueReader, text: str) -> Page:
         )
         end = found[0] or 0
     return _spanned([start, end], SafeText(f"member {display_text(text, limit=48)}"))
-
-
-def _in_stream(text: str, now_s: float) -> Page:
-    """Return the page that begins at an id or a time and goes backwards, or the span of a range."""
-    low, between, high = text.partition(RANGE)
-    if not between:
-        return Page(stream_id(text, now_s, is_end=True), number=2, seen=None)
-    lowest = stream_id(low, now_s, is_end=False) if low.strip() else b"-"
-    highest = stream_id(high, now_s, is_end=True) if high.strip() else b"+"
-    return Page(highest, seen=0, span=Span(SafeText(display_text(text.strip(), limit=64)), lowest))
 
 
 def stream_id(text: str, now_s: float, *, is_end: bool) -> bytes:

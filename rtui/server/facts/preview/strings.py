@@ -57,7 +57,8 @@ async def read_string(reader: ValueReader) -> Preview:
     if shown.kind is PreviewKind.HYPERLOGLOG and shown.summary[0][1] is _NO_COUNT:
         shown = await _counted(reader, shown, data)
     if shown.kind is PreviewKind.TEXT and not ends:
-        data = whole_characters(data)
+        start = _continuations(data)
+        data = data[: start + codecs.utf_8_decode(data[start:], "strict", False)[1]] or data
     next_page = None if ends or not data else reader.page.following(offset + len(data), shown=len(data))
     return replace(shown, window=StringWindow(offset, data, lines or ()), next_page=next_page)
 
@@ -124,12 +125,6 @@ def is_text(window: bytes, *, cut_before: bool = False, cut_after: bool = False)
         return False
     controls = len(data) - len(data.translate(None, _CONTROLS))
     return controls <= MAX_CONTROL_SHARE * len(data)
-
-
-def whole_characters(text: bytes) -> bytes:
-    """Return a window of text without a character cut at its end; never drops everything."""
-    start = _continuations(text)
-    return text[: start + codecs.utf_8_decode(text[start:], "strict", False)[1]] or text
 
 
 def _continuations(window: bytes) -> int:
