@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -197,8 +197,8 @@ class NodeInspection:
         return self.connection.server.role == "replica"
 
 
-class InspectedNodes:
-    """The nodes of one pass; `begin` before the rest. To a scan it is the cluster, `scan.node.Cluster`."""
+class InspectedNodes(ScannedCluster):
+    """The nodes of one pass; `begin` before the rest. To a scan it is the cluster."""
 
     def __init__(self, deployment: Deployment, findings: TableFindings, only: Collection[str] | None = None) -> None:
         """All nodes add their keys to `findings`.
@@ -206,8 +206,7 @@ class InspectedNodes:
         Of a cluster begin with `only` the primaries of these ids, or their replicas; None for all.
         """
         self._only = only
-        self._deployment = deployment
-        self._cluster = ScannedCluster(deployment)
+        super().__init__(deployment)
         self._findings = findings
         self._columns: Columns | None = None
         self.all = [self._new(ServerNode(deployment.home))]
@@ -249,15 +248,6 @@ class InspectedNodes:
             with contextlib.suppress(ConnectionLost):
                 return await self._deployment.connection_of(node.node.id)
         return node.connection
-
-    async def owners(self) -> Mapping[int, str]:
-        """Return by slot the id of the node that serves it now; raises ConnectFailure."""
-        return await self._cluster.owners()
-
-    @property
-    def given_up(self) -> frozenset[str]:
-        """The ids of the primaries that the cluster has given up, with all of their replicas."""
-        return self._cluster.given_up
 
     async def node(self, node_id: str) -> ScanNode:
         """Return a node that has joined, or come back, with its rights known; raises an RtuiError."""
