@@ -280,7 +280,13 @@ class Patterns(PatternNodes):
             sizes = table["memory_bytes"].fill_null(0).cast(pl.Float64).to_numpy()
         nodes = np.zeros(table.height, np.int32)
         self._placed, self._before = (table.height, float(sizes.sum())), None
-        self._reindex()
+        self._index_new()
+        if self._indexed != self._merged:
+            live = self._live()[1:].astype(np.int32)
+            live = live[~self._is_rest[live]]
+            above = self._places()[1][live].astype(np.int32)
+            self._index.rebuild(below(above, self._names[live]), live)
+            self._indexed = self._merged
         rows = np.flatnonzero(segments.counts > 0)
         for level in range(self.depth):
             if not len(rows):
@@ -464,16 +470,6 @@ class Patterns(PatternNodes):
     def _pattern(self, new: _New, at: int, label: bytes) -> int:
         """Return the node of a pattern for a new segment; names of the pattern that had nodes are merged into it."""
         return self.child(int(new.parents[at]), (label, self._separators[new.separators[at]], _PATTERN))
-
-    def _reindex(self) -> None:
-        """Make the index anew where nodes were merged or have new numbers."""
-        self._index_new()
-        if self._indexed != self._merged:
-            live = self._live()[1:].astype(np.int32)
-            live = live[~self._is_rest[live]]
-            parents = self._places()[1][live].astype(np.int32)
-            self._index.rebuild(below(parents, self._names[live]), live)
-            self._indexed = self._merged
 
     def _index_new(self) -> None:
         """Enter the nodes into the index that are new."""

@@ -206,7 +206,14 @@ class KeyspacePass:
         nodes = [] if node is None else [node]
         cluster = ScannedCluster(self._deployment) if is_cluster else None
         if cluster is not None:
-            nodes = await self._all_nodes(cluster)
+            self._nodes = await self._deployment.scanned()
+            snapshots = await for_each([node.connection for node in self._nodes], self._snapshot_of)
+            self._before = summed(snapshots)
+            self.size = None if self._before is None else self._before.size
+            self._other_cost += Cost(commands=sum(snapshot is not None for snapshot in snapshots))
+            sizes = {one.id: None if now is None else now.size for one, now in zip(self._nodes, snapshots, strict=True)}
+            initial, *others = cluster.scan_nodes(self._nodes, sizes)
+            nodes = [replace(initial, first_keys=self.first_page.keys), *others]
         if not nodes:
             await self._complete()
             return
@@ -230,17 +237,6 @@ class KeyspacePass:
             self._has_repeats = self._has_repeats or scan.repeats_possible
             await self._complete()
             self._position.forget()
-
-    async def _all_nodes(self, cluster: ScannedCluster) -> list[ScanNode]:
-        """Return the nodes of a cluster to scan; the scan leaves out the keys of the first page."""
-        self._nodes = await self._deployment.scanned()
-        snapshots = await for_each([node.connection for node in self._nodes], self._snapshot_of)
-        self._before = summed(snapshots)
-        self.size = None if self._before is None else self._before.size
-        self._other_cost += Cost(commands=sum(snapshot is not None for snapshot in snapshots))
-        sizes = {one.id: None if now is None else now.size for one, now in zip(self._nodes, snapshots, strict=True)}
-        first, *others = cluster.scan_nodes(self._nodes, sizes)
-        return [replace(first, first_keys=self.first_page.keys), *others]
 
     async def _snapshot_of(self, connection: Connection) -> SizeSnapshot | None:
         """Return the size of a node's part of the database; None if it is unreachable."""

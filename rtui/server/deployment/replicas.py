@@ -274,22 +274,18 @@ class ReplicaFinder:
             is_demoted = primary.sentinels is not None and server.role == "replica"
             return demoted_failure(primary) if is_demoted else None
         if server.role == "replica" and server.primary_link_up:
-            return self._refuses_zone(self.asked, server.zone)
+            is_known = self.asked in self._zones
+            self._zones[self.asked] = server.zone
+            followed, replicas = self._places()
+            untried = any((replica.host, replica.port) not in {*self._zones, *self.left} for replica in replicas)
+            if is_known or followed.zone in {None, server.zone} or server.zone is None or not untried:
+                return None
+            happened = f"{address_text(*self.asked)} is in zone {server.zone}."
+            return ConnectFailure(FailureKind.FAILOVER, happened, "Another replica is tried.")
         why = "has no link to its primary" if server.role == "replica" else "is no replica any more"
         who = address_text(*self.asked)
         self.leave(SafeText(why))
         return ConnectFailure(FailureKind.FAILOVER, f"{who} {why}.", "Another server is asked.")
-
-    def _refuses_zone(self, asked: Address, zone: SafeText | None) -> ConnectFailure | None:
-        """Return a failure if an untried replica may be in our zone, and this one is in another."""
-        is_known = asked in self._zones
-        self._zones[asked] = zone
-        primary, replicas = self._places()
-        untried = any((replica.host, replica.port) not in {*self._zones, *self.left} for replica in replicas)
-        if is_known or primary.zone in {None, zone} or zone is None or not untried:
-            return None
-        happened = f"{address_text(*asked)} is in zone {zone}."
-        return ConnectFailure(FailureKind.FAILOVER, happened, "Another replica is tried.")
 
     def leave(self, why: SafeText) -> None:
         if self.asked is not None:

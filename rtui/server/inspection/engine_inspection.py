@@ -8,7 +8,7 @@ unexpected replies, and decides which lengths to ask late.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rtui.keyspace.types import type_of
@@ -119,7 +119,13 @@ class InspectingEngine:
             self._define(number, types[number])
         if self._has_new_floors or self._defined < len(types):
             self._has_new_floors = False
-            self._ask_late(types)
+            big, late = self._pipeline.tables.big, self._pipeline.last_stages.late_lengths
+            for place, key_type in enumerate(types):
+                least = late.least_memory(key_type, big)
+                left, most = late.left(key_type, big), max(LATE_AT_ONCE, 2 * big.top, late.asked(key_type) // 4)
+                # What is needed rises with the lengths that are found, unless memory says nothing of them.
+                is_open = left > most and self._plan.least_element_bytes(key_type) > 0
+                self._engine.ask_late(place, least, most if is_open else left, is_open=is_open)
         self._defined = len(types)
         if plan.resets_idle_times and self._own_reads != self._pipeline.own_reads.revision:
             self._own_reads = self._pipeline.own_reads.revision
@@ -155,16 +161,6 @@ class InspectingEngine:
 
     def _template(self, command: KeyCommand, evidence: Evidence | None = None) -> KeyTemplate:
         return key_template(command, evidence, self._plan.names)
-
-    def _ask_late(self, types: Sequence[bytes | None]) -> None:
-        """Set the keys of which the engine asks the length late."""
-        big, late = self._pipeline.tables.big, self._pipeline.last_stages.late_lengths
-        for number, key_type in enumerate(types):
-            least = late.least_memory(key_type, big)
-            left, most = late.left(key_type, big), max(LATE_AT_ONCE, 2 * big.top, late.asked(key_type) // 4)
-            # What is needed rises with the lengths that are found, unless memory says nothing of them.
-            is_open = left > most and self._plan.least_element_bytes(key_type) > 0
-            self._engine.ask_late(number, least, most if is_open else left, is_open=is_open)
 
     def take(self) -> None:
         """Take the engine's results since the last call."""

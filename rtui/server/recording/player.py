@@ -184,7 +184,6 @@ class Player:
         """`clock_ms` returns the time of the replay; `wait_until` waits for a time, so that replies take as long as
         recorded."""
         self.answered = 0
-        """The number of commands answered so far."""
         self.missing = 0
         """The number of answered commands that were not in the recording."""
         self._clock_ms, self._wait_until = clock_ms, wait_until

@@ -35,7 +35,6 @@ MOST_WAITING_BYTES: Final = 64 << 20
 FLUSH_S: Final = 0.5
 
 PATIENCE_S: Final = 5.0
-"""The longest time that the end of a session waits for the file."""
 
 
 class RecordError(RtuiError):
@@ -48,7 +47,6 @@ class RecordError(RtuiError):
 
 
 Work = Callable[[], Sequence[Exchange | Input | End]]
-"""Makes lines in the writer thread."""
 
 
 class Recorder:
@@ -58,7 +56,6 @@ class Recorder:
         """Create the file; raises RecordError if it exists or can't be created."""
         self.path = path
         self.seed = secrets.randbits(62)
-        """The seed of the session's random choices."""
         self.ended: End | None = None
         """The event that ended the recording."""
         self.failure: str | None = None

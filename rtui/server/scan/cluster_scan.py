@@ -54,7 +54,6 @@ class AbsentKeys:
         """`nodes` may grow during the run."""
         self._ledger, self._nodes = ledger, nodes
         self._elsewhere: list[bytes] = []
-        """Keys to ask about on another node."""
         self._unsettled: dict[NodeScan, list[_Unsettled]] = {}
         """By node, in the order in which they were found; no list is empty."""
         self._of_replicas: dict[NodeScan, list[bytes]] = {}
@@ -151,7 +150,6 @@ class AbsentKeys:
 
 
 WATCH_EVERY_S: Final = 0.1
-"""Seconds between looks for nodes that have work."""
 
 SETTLE_S: Final = 30.0
 """Seconds without a newly covered slot after which the scan ends with slots uncovered; --timeout, if it is shorter."""

@@ -202,7 +202,6 @@ class CompiledPipeline(ScanPipeline):
         self._split_sink = split_sink
         self._engine: ScanEngine | None = None
         self._scanned: Ranges | None = None
-        """The ranges that the engine scans, or has scanned."""
         self._queries: EngineQueries | None = None
         self._names: NameTable | None = None
         """Keys that were listed, on their way to the sink; None where they are inspected."""
@@ -210,7 +209,6 @@ class CompiledPipeline(ScanPipeline):
         """The engine's counters when it was last looked at."""
         self._slice_us = FIRST_SLICE_US
         self._is_lent = False
-        """Whether the engine has the connection."""
 
     @property
     def waiting(self) -> int:

@@ -26,7 +26,6 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import Reply, ScanRefusedError, ServerBusyError
 
 PLACES: Final = 6
-"""Random places of one write."""
 
 MOST_ENDS: Final = 3
 """Random places at most where SCAN may return 0: four do so by chance once in 65,000 writes with 128 buckets."""

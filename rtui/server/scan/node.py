@@ -191,7 +191,6 @@ class ScanNode:
     connection: Connection
     dialect: Dialect = Dialect.STANDALONE
     id: str | None = None
-    """Its id in a cluster."""
     spans: tuple[CursorSpan, ...] | None = None
     first_cursor: int = 0
     """Where to begin: the cursor that came with a first page read before; not with `spans`."""

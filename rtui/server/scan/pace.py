@@ -86,7 +86,6 @@ class Pace(enum.Enum):
 
     def __init__(self, name: str) -> None:
         self.limits = _LIMITS[name]
-        """The bounds of this pace."""
 
     def faster(self) -> Pace:
         return Pace.NORMAL if self is Pace.GENTLE else Pace.FULL

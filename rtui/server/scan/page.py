@@ -23,7 +23,6 @@ from rtui.server.wire.errors import ALONE, NOT_SENT, Reply, ScanRefusedError, Se
 from rtui.server.wire.identity import ServerIdentity, parse_info, parse_number
 
 _TEMPORARY: Final = frozenset({"LOADING", "BUSY", "MASTERDOWN", "TRYAGAIN", "NOAUTH", "CLUSTERDOWN"})
-"""Codes of errors that are temporary."""
 
 _UNSERVED: Final = "slot not served"
 
@@ -149,7 +148,6 @@ class SizeSnapshot:
     writes: int | None
     """Changes since the last save."""
     saved_at: int | None
-    """When that was."""
 
 
 def snapshot_commands(connection: CommandRunner) -> tuple[Command, ...]:

@@ -77,7 +77,6 @@ class RequestsUnderWay:
         self.working = 0
         """Requests with SCANs or queries among them; probes cost nothing."""
         self.scanned: set[Range] = set()
-        """Ranges whose next page is under way."""
 
     def __len__(self) -> int:
         return len(self.waiting)

@@ -219,7 +219,6 @@ async def sample(
 
 
 COUNT_US: Final = 1.0
-"""Server time of CLUSTER COUNTKEYSINSLOT."""
 
 COUNTS_AT_ONCE: Final = 100
 

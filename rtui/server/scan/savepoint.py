@@ -64,7 +64,6 @@ class Savepoint:
     run_id: str
     db: int
     filter_digest: str
-    """A hash that identifies MATCH and TYPE."""
     remaining: tuple[CursorSpan, ...]
     saved_at_s: float
 

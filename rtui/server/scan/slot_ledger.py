@@ -159,7 +159,6 @@ class Observed:
     """The changes made by a view."""
 
     covered: frozenset[int] = NONE
-    """Slots of the node that are covered from now on."""
     came: dict[int, str | None] = field(default_factory=dict)
     """Slots not covered that are assigned to the node from now on, each with the node that had it before, if any."""
     went: frozenset[int] = NONE

@@ -138,7 +138,14 @@ class KeyFinder:
         """Let keys wait for the first stage from `at` on that has a command for them; the others are matches."""
         while candidates:
             if at == len(self._deciding):
-                candidates = self._decided(candidates)
+                matches = []
+                for decided in candidates:
+                    if decided.unknown is not None:
+                        self.undecided[decided.unknown] += 1
+                    else:
+                        matches.append(decided)
+                self.matches.add_count(len(matches))
+                candidates = [] if self.matches.is_full else matches
             if at == len(self._stages):
                 self.matches.add([one.record() for one in candidates])
                 return
@@ -180,17 +187,6 @@ class KeyFinder:
             is_by_type = fact in _BY_TYPE and candidate.key_type is None
             self.reasons.setdefault(fact, display_text((is_by_type and candidate.why_untyped) or why, limit=200))
 
-    def _decided(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Count matches and keys that could not be decided; return the matches whose facts are wanted."""
-        matches = []
-        for one in candidates:
-            if one.unknown is not None:
-                self.undecided[one.unknown] += 1
-            else:
-                matches.append(one)
-        self.matches.add_count(len(matches))
-        return [] if self.matches.is_full else matches
-
     def next_write(self, most: int) -> KeyQueries | None:
         """Return queries about up to `most` keys, None if there is nothing to ask; a timed query goes alone."""
         timed = self._next_timed()
@@ -220,7 +216,14 @@ class KeyFinder:
         fact = self._stages[at]
         is_column = at >= len(self._deciding)
         if fact is Fact.LENGTH and not self.rights.plan.asks_lengths and not is_column:
-            candidates = self._touched(candidates, at)
+            allowed: list[Candidate] = []
+            others: list[Candidate] = []
+            for touched in candidates:
+                (allowed if self.rights.touch(touched) else others).append(touched)
+            for touched in others:
+                self._leave_unknown(touched, at, COUNTS_AS_USE)
+            self._go_on(others, at + 1)
+            candidates = allowed
         why = self.rights.why_not(fact, key_type, is_column=is_column)
         command = command_of(fact, key_type)
         if command is None or (why is not None and (is_column or why != COUNTS_AS_USE)):
@@ -235,17 +238,6 @@ class KeyFinder:
         return Question(
             at, key_type, command, candidates, [build_batch(command, portion, evidence) for portion in portions]
         )
-
-    def _touched(self, candidates: list[Candidate], at: int) -> list[Candidate]:
-        """Return the keys whose length is read though that counts as a use; the others go on."""
-        allowed: list[Candidate] = []
-        others: list[Candidate] = []
-        for one in candidates:
-            (allowed if self.rights.touch(one) else others).append(one)
-        for one in others:
-            self._leave_unknown(one, at, COUNTS_AS_USE)
-        self._go_on(others, at + 1)
-        return allowed
 
     def _next_timed(self) -> Question | None:
         """Take keys of one type without a bound on MEMORY USAGE, unless such a query is under way."""

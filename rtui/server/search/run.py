@@ -272,7 +272,14 @@ class KeySearch(Search):
         if whole is None:
             nodes = [await with_slots(nodes[0])]
         match, key_type = plan.server.match, plan.server.key_type
-        await self._add_beside(plan)
+        wanted_type = plan.server.key_type
+        for name in self.preparation.names.keep(names_beside(plan.query, plan.server.match)):
+            found_type = await self._type_of(name)
+            self._beside[name] = None if found_type is None else found_type != NO_TYPE
+            if found_type not in (None, NO_TYPE) and wanted_type in (None, found_type):
+                for finder, some in self._by_finder([name]):
+                    finder.beside += some
+                    finder.add_page(some)
         self._scan = Scan(
             *(nodes, lambda keys: None, self.control),
             match=match,
@@ -287,17 +294,6 @@ class KeySearch(Search):
             return
         if self.query.terms[0].name not in (TEXT, GLOB) or self.query.terms[0].is_negated:
             self._is_named_like_query = await self._type_of(line.encode()) not in (None, NO_TYPE)
-
-    async def _add_beside(self, plan: Plan) -> None:
-        """Look for the keys that are named like a glob by which the server filters: `a:[1]` does not match itself."""
-        wanted_type = plan.server.key_type
-        for name in self.preparation.names.keep(names_beside(plan.query, plan.server.match)):
-            key_type = await self._type_of(name)
-            self._beside[name] = None if key_type is None else key_type != NO_TYPE
-            if key_type not in (None, NO_TYPE) and wanted_type in (None, key_type):
-                for finder, some in self._by_finder([name]):
-                    finder.beside += some
-                    finder.add_page(some)
 
     async def _type_of(self, name: bytes) -> bytes | None:
         """Return the type of a key, by TYPE; None if the server does not tell it."""
