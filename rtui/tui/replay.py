@@ -30,7 +30,8 @@ from textual.timer import Timer
 from rtui.analysis.columns import parse_columns
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.glob import check_pattern
-from rtui.registry.registry import Registry
+from rtui.registry.load import read_registry
+from rtui.registry.registry import Registry, RegistryError
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.chance import seeded
 from rtui.server.deployment.nodes import Deployment
@@ -334,9 +335,6 @@ def replay_options(header: Header) -> BrowseOptions:
 
 def _registry(text: str) -> Registry:
     """Read the registry of a recording, which may be anybody's."""
-    from rtui.registry.load import read_registry  # noqa: PLC0415 - few sessions have one
-    from rtui.registry.registry import RegistryError  # noqa: PLC0415
-
     try:
         return read_registry(text, may_include=False)
     except RegistryError:

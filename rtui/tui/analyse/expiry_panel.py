@@ -15,13 +15,15 @@ from functools import partial
 from heapq import nlargest
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from textual.geometry import Size
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import noun
+from rtui.analysis.query import behind
+from rtui.analysis.query.behind import Behind
 from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report
 from rtui.analysis.report.members import DAY_S, HOUR_S, MINUTE_S, TTL_EDGES_S, Figure, Timeline
 from rtui.analysis.report.tables.cells import plain
@@ -46,9 +48,6 @@ from rtui.tui.kit.layout import MARGIN, LinePart, display, display_text, fitted,
 from rtui.tui.kit.panel_screen import following
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, left, line_width, literal, right, width_of
 from rtui.tui.kit.table_rows import ColumnOrder
-
-if TYPE_CHECKING:
-    from rtui.analysis.query.behind import Behind
 
 LABEL_CELLS: Final = 40
 """Longer names of namespaces are cut."""
@@ -334,7 +333,6 @@ class ExpiryPanel(AnalysePanel[ExpiryState]):
 
     def behind(self, report: Report, state: ExpiryState, size: Size, x: int, y: int) -> Behind | None:
         """Return the query for the keys of a column of the timeline, or of a bar of the histograms."""
-        from rtui.analysis.query import behind  # noqa: PLC0415 - when it is wanted
 
         parts, cell, root = _parts(report, state, size), x - MARGIN, report.summary.root
         found: Behind | None = None

@@ -16,10 +16,12 @@ from rtui.analysis.findings.comparison import (
     COLUMNS,
     FindingFate,
     FindingsComparison,
+    compare_findings,
     compared_table,
     findings_table,
     gone,
 )
+from rtui.analysis.findings.contents import findings, with_registry
 from rtui.analysis.findings.finding import Finding, Found
 from rtui.analysis.formats.comparison import change_words
 from rtui.analysis.humanize import counted
@@ -85,8 +87,6 @@ class LatestFindings:
         then()
 
     def _find(self, report: Report, before: Report | None) -> tuple[Found, FindingsComparison | None]:
-        from rtui.analysis.findings.comparison import compare_findings  # noqa: PLC0415 - when the panel is shown
-        from rtui.analysis.findings.contents import findings, with_registry  # noqa: PLC0415
 
         found = with_registry(findings(report, self.levels, before), report, self.registry)
         return found, None if before is None else compare_findings(before, report, self.levels)

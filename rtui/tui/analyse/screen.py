@@ -12,6 +12,7 @@ from textual.binding import BindingType
 from textual.dom import DOMNode
 
 from rtui.analysis.humanize import keys
+from rtui.analysis.query.behind import Behind, behind_key, behind_row
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis.session import AnalysisSource
@@ -37,7 +38,6 @@ from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.table import ReportTable, TableBody
 
 if TYPE_CHECKING:
-    from rtui.analysis.query.behind import Behind
     from rtui.registry.registry import Registry
 
 
@@ -244,7 +244,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         rows, line = self.view.table.rows, self.view.table.body.cursor_line
         if self.report is None or not 0 <= line < len(rows):
             return None
-        from rtui.analysis.query.behind import behind_key, behind_row  # noqa: PLC0415 - when it is wanted
 
         key = screen_lines.key_of(self.view.subject)
         if key is not None:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from textual.geometry import Size
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark, noun
+from rtui.analysis.query import behind
+from rtui.analysis.query.behind import Behind
 from rtui.analysis.report.document import ColumnState, EncodingReport, Report
 from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import plain
@@ -39,9 +41,6 @@ from rtui.tui.kit.layout import MARGIN, display, display_text
 from rtui.tui.kit.panel_screen import following
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, joined, left, line_width, literal, type_role, width_of
 from rtui.tui.kit.table_rows import ColumnOrder
-
-if TYPE_CHECKING:
-    from rtui.analysis.query.behind import Behind
 
 NAME_CELLS: Final = 14
 """Longer names of types and encodings are cut."""
@@ -103,7 +102,6 @@ class TypesPanel(AnalysePanel[PanelState]):
 
     def behind(self, report: Report, _state: PanelState, size: Size, x: int, y: int) -> Behind | None:
         """Return the query for the keys of the type or encoding whose line this is."""
-        from rtui.analysis.query import behind  # noqa: PLC0415 - when it is wanted
 
         types, encoded, width = report.summary.types, _encodings_in_order(report), size.width - 2 * MARGIN
         at, found = y - 1, None
