@@ -26,7 +26,17 @@ from rtui.server.user.known_servers import Profiles, RecentServers
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import as_rtui_error
-from rtui.tui.connect import ConnectScreen, DatabasesScreen, ServersScreen, known_places, of_report_first
+from rtui.tui.connect import (
+    Answer,
+    ConnectScreen,
+    DatabasesScreen,
+    LeaveScreen,
+    LeftSessions,
+    ServersScreen,
+    ended_notice,
+    known_places,
+    of_report_first,
+)
 from rtui.tui.kit.choice import QuitScreen
 from rtui.tui.kit.command import APP_COMMANDS, Owner, bindings
 from rtui.tui.kit.command_screen import History, KeysWanted, Leaving
@@ -34,7 +44,6 @@ from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.terminal import disable_input
 from rtui.tui.kit.themes import CSS_FILE, Palette
-from rtui.tui.left_sessions import Answer, LeaveScreen, LeftSessions, ended_notice
 from rtui.tui.terminal_app import TerminalApp, begin_collecting, import_ahead
 
 if TYPE_CHECKING:
@@ -137,7 +146,6 @@ class RtuiApp(TerminalApp):
         return ConnectScreen(self._label or self.options.target.label)
 
     def on_mount(self) -> None:
-        """Begin after the first paint."""
         self._left_timer = self.set_interval(LEFT_POLL_S, self._look_at_left, pause=True)
         if not self.is_headless:
             self._handle_signals()
@@ -300,8 +308,6 @@ class RtuiApp(TerminalApp):
         remove_left(rows_folder())
 
     def action_servers(self) -> None:
-        """Choose another server to browse."""
-
         def chosen(target: Target | None) -> None:
             if target is not None:
                 self.connect_to(target)
@@ -316,7 +322,6 @@ class RtuiApp(TerminalApp):
         self.push_screen(ServersScreen(places), chosen)
 
     def action_databases(self) -> None:
-        """Choose another database of the server to browse."""
         if self._session is None:
             return
         session = self._session

@@ -261,7 +261,6 @@ class FindScreen(RunScreen[bytes | None]):
             self.dismiss(record.key)
 
     def action_sort(self) -> None:
-        """Choose the column to sort by."""
         rows, names = self.rows, found_rows.sort_names(self.rows.columns)
 
         def chosen(choice: int | None) -> None:
@@ -290,8 +289,6 @@ class FindScreen(RunScreen[bytes | None]):
         self.show_soon()
 
     def action_columns(self) -> None:
-        """Choose columns."""
-
         def choose(columns: frozenset[str]) -> None:
             self.rows.columns = ("key", *(name for name in titles if name in columns))
             if self.rows.sort is not None and found_rows.SORTS[self.rows.sort].column.id not in self.rows.columns:

@@ -213,7 +213,6 @@ class EntryList(RowsView):
         return entry_line(self.entries[number], self.scrollable_content_region.width)
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the entry under the mouse."""
         line = event.y + self.scroll_offset.y
         if 0 <= line < len(self.entries):
             self.move_to(line)

@@ -240,7 +240,6 @@ class ServerScreen(PanelScreen[bytes | None]):
         self.flush_after(REST_S)
 
     def _show_panel(self) -> None:
-        """Show the chosen panel, or the lines in its place."""
         source, node, table = self.source, self.node, self.source.nodes_table
         if not self.states.panel_id and node is not None:
             self.states.panel_id = tabs.OVERVIEW if table is None else tabs.NODES
@@ -306,7 +305,6 @@ class ServerScreen(PanelScreen[bytes | None]):
         return ServerPlace(self.view.panel.id, None if table is None else table.id, self.states.node)
 
     def show_place(self, place: ServerPlace) -> None:
-        """Show a panel as it was."""
         self.action_leave_filter()
         self.put_place(place)
         self._show_panel()
@@ -322,7 +320,6 @@ class ServerScreen(PanelScreen[bytes | None]):
             states.node = place.node
 
     def action_show_panel(self, panel_id: str) -> None:
-        """Show a panel."""
         if panel_id != self.view.panel.id:
             self.leave_place()
             self._returns_to = None

@@ -14,8 +14,8 @@ from rtui.server.scan.progress import ScanState
 from rtui.server.user.known_servers import RecentServers
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
+from rtui.tui.connect import LeaveScreen
 from rtui.tui.kit.choice import QuitScreen
-from rtui.tui.left_sessions import LeaveScreen
 from tests.server.targets import target_of
 from tests.servers import Server
 from tests.tui.analyse.test_live import fill

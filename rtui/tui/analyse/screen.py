@@ -131,7 +131,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
             self.flush_after(FLUSH_S if status.is_under_way or before != self._seen else REST_S)
 
     def _show_panel(self) -> None:
-        """Show the chosen panel, or the lines in its place."""
         status, report = self.source.status, self.source.report
         self._shown = report, status.is_under_way
         if report is not None and report.head.coverage.keys:
@@ -195,7 +194,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         self.flush_after(AT_ONCE_S)
 
     def action_show_panel(self, panel_id: str) -> None:
-        """Show a panel."""
         if panel_id != self.view.panel.id:
             self.leave_place()
         self.settings.choose("panel", panel_id)
@@ -206,7 +204,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         return PanelPlace(self.view.panel.id, self.view.state)
 
     def show_place(self, place: PanelPlace) -> None:
-        """Show a panel as it was."""
         self.action_leave_filter()
         self.view.states.put(place.panel_id, place.state)
         self._show_panel()
@@ -307,7 +304,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
             self.app.push_screen(ChoiceScreen(title, screen_lines.KEEP_OR_REPLACE), chosen)
 
     def action_columns(self) -> None:
-        """Choose the columns of the next analysis."""
         if Condition.READY in self.conditions:
             choices = screen_lines.column_choices(self.source.given_columns)
 
@@ -333,7 +329,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
             self.action_leave()
 
     def action_leave(self) -> None:
-        """Go back to the tree, if there is one."""
         status = self.source.status
         if status.is_live:
             if status.is_under_way:

@@ -241,7 +241,6 @@ class DetailFetcher:
             self._on_change(detail)
 
     async def _load(self, detail: Detail, rest_s: float) -> None:
-        """Fetch facts, then the first page of the value."""
         if rest_s:
             await asyncio.sleep(rest_s)
         self.detail, self._wanted = detail, None
@@ -290,7 +289,6 @@ class DetailFetcher:
             self.detail = replace(self.detail, references=found)
 
     async def _turn(self, detail: Detail, page: Page) -> None:
-        """Fetch another page."""
         self.detail = replace(detail, is_fetching_page=True, refused_place=None)
         if detail.facts is None:
             return
@@ -298,7 +296,6 @@ class DetailFetcher:
             await self._read(detail.facts, page)
 
     async def _go_to(self, detail: Detail, facts: KeyFacts, text: str) -> None:
-        """Ask where a place is and fetch the page there."""
         self.detail = replace(detail, is_fetching_page=True, refused_place=None)
         async with self._showing_progress():
             page = await self._session.keys.find_place(facts, text)

@@ -190,7 +190,6 @@ def _values(detail: LevelDetail, width: int) -> list[ValueRow]:
 
 
 def _types(detail: LevelDetail, width: int) -> list[ValueRow]:
-    """Return the types of the keys, most first."""
     stats = detail.level.node.stats
     if not stats.types:
         return []
@@ -236,7 +235,6 @@ def _lives(detail: LevelDetail, width: int) -> list[ValueRow]:
 
 
 def _sizes(detail: LevelDetail, width: int) -> list[ValueRow]:
-    """Return the spread of the sizes."""
     sizes = detail.level.node.stats.memory
     if sizes is None:
         return []
@@ -276,7 +274,6 @@ def _examples(examples: Sequence[bytes], width: int) -> list[ValueRow]:
 
 
 def _registered(registry: Registry, examples: Sequence[bytes], width: int) -> list[ValueRow]:
-    """Return the registry's entries of the examples."""
     entries: list[Entry | None] = []
     for key in examples:
         entry = registry.entry_of(key)

@@ -102,7 +102,6 @@ class Panes(Horizontal):
         self._divide()
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Start dragging the border."""
         if self.are_side_by_side and self._right.display and event.screen_x == self._right.region.x:
             self._is_dragged = True
             self.capture_mouse()
@@ -113,7 +112,6 @@ class Panes(Horizontal):
             self._divide_at(round(100 * (event.screen_x - self.region.x) / self.size.width))
 
     def on_mouse_up(self) -> None:
-        """Let go of the border."""
         if self._is_dragged:
             self._is_dragged = False
             self.release_mouse()
@@ -135,7 +133,6 @@ class StatusBar(LinkedBar):
         self.marked = 0
 
     def show_status(self) -> None:
-        """Show how the scan is doing now."""
         status, now_s = self._session.status, asyncio.get_running_loop().time()
         note = literal("the demo is being loaded") if self._is_filling is not None else None
         marked = SafeText(f"{self.marked} marked" if self.marked else "")
@@ -157,7 +154,6 @@ class StatusBar(LinkedBar):
         return True
 
     def action_pause(self) -> None:
-        """Pause the scan, or go on with it."""
         control = self._session.control
         if self._session.status.progress.state is ScanState.PAUSED:
             control.resume()

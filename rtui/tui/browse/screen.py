@@ -113,7 +113,6 @@ class BrowseScreen(CommandScreen[None]):
         self.places = TreePlaces(self, self.tree_pane, self.detail_pane, self.search, self.filter_input)
 
     def compose(self) -> ComposeResult:
-        """Lay the parts out."""
         yield self.title_bar
         yield self.banner
         yield self.panes
@@ -386,7 +385,6 @@ class BrowseScreen(CommandScreen[None]):
     # columns, copying and commands
 
     def action_columns(self) -> None:
-        """Choose columns."""
         tree = self.tree_pane.key_tree
 
         def choose(columns: frozenset[TreeColumn]) -> None:

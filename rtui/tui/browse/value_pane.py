@@ -166,7 +166,6 @@ class ValuePane(Vertical):
         self._open_prompt(PromptPurpose.FIND, hint)
 
     def action_go_to(self) -> None:
-        """Type where to go."""
         preview = self.value.preview
         syntax = PLACES.get(preview.type) if preview is not None and isinstance(preview.type, bytes) else None
         if syntax is None:
@@ -227,7 +226,6 @@ class ValuePane(Vertical):
     # copying, writing and paging
 
     def action_copy(self) -> None:
-        """Copy the row under the cursor."""
         item = self.body.item
         if item is not None and item.behind is not None:
             copy_text(self, str(item.behind.query))
@@ -255,7 +253,6 @@ class ValuePane(Vertical):
             copy_text(self, line)
 
     def action_copy_menu(self) -> None:
-        """Open the list of copies."""
         named = self.body.item
         if named is not None and named.data is not None and named.kind in ELSEWHERE:
             entries = copies(self._session.target, named.data, None)
@@ -270,7 +267,6 @@ class ValuePane(Vertical):
             self._writer.copy(partial(self._session.keys.string_windows, facts), MAX_COPY_BYTES, make)
 
     def _outputs(self) -> list[ValueOutput]:
-        """Return the outputs of the shown value that can be written."""
         preview, facts = self.value.preview, self.value.detail.facts
         if preview is None:
             return []

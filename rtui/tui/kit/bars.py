@@ -54,7 +54,6 @@ class LinkedBar(Bar):
         self._action_of = action_of
 
     async def on_click(self, event: events.Click) -> None:
-        """Run the action of the piece under the mouse."""
         end = 0
         for span in self.lines[0] if self.lines else ():
             end += line_width((span,))
@@ -120,7 +119,6 @@ class FooterBar(Bar):
             self.set_line(self._line)
 
     def on_click(self, event: events.Click) -> None:
-        """Run the command under the mouse."""
         x = line_width(self._message) + (_BETWEEN if self._message else 1)
         for command, width in self._fitting(self.size.width - x):
             if x <= event.x < x + width:

@@ -171,7 +171,6 @@ class ScreenBelow(Visual):
         """Each line of the screen as it was, and as it was painted."""
 
     def render_strips(self, width: int, height: int | None, style: Style, options: RenderOptions) -> list[Strip]:
-        """Return the lines of the screen, tinted."""
         base = style.rich_style
         if base != self._base:
             self._base = base

@@ -180,7 +180,6 @@ class LinePanel(PaintedView):
             self.refresh(*changed)
 
     def render_line(self, y: int) -> Strip:
-        """Paint one line of the viewport."""
         width = self.size.width
         index = y + self.scroll_offset.y
         if not 0 <= index < len(self.lines):
@@ -386,7 +385,6 @@ class RowsView(PaintedView):
             self.refresh(*changed)
 
     def render_line(self, y: int) -> Strip:
-        """Paint one line of the view."""
         width = self.size.width
         number = y + self.scroll_offset.y
         line = self.line_at(number)

@@ -355,7 +355,6 @@ class RunScreen(RowsScreen[ScreenResultType]):
         raise NotImplementedError
 
     def action_pause(self) -> None:
-        """Pause it, or resume it."""
         if Condition.PAUSED in self.conditions:
             self.control.resume()
         elif Condition.SCANNING in self.conditions:

@@ -218,7 +218,6 @@ def cut_pieces(pieces: Sequence[Piece], cells: int, *, in_middle: bool = False) 
 
 
 def _fitting(pieces: Iterable[Piece], cells: int) -> list[Piece]:
-    """Return the first pieces that fit."""
     found: list[Piece] = []
     for piece in pieces:
         cells -= width_of(piece.text)

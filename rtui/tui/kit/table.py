@@ -255,7 +255,6 @@ class ReportTable(Vertical):
 
     @on(TableBody.SortChoiceRequested)
     def _choose_sort(self, event: TableBody.SortChoiceRequested) -> None:
-        """Choose the column to sort by."""
         event.stop()
         state, names = self._state, self._sorts
 

@@ -89,7 +89,6 @@ class TableRows:
         return rows
 
     def _arrange(self, held: list[Hashable] | None, slicer: Slicer) -> Slices[None]:
-        """Filter and sort the rows."""
         table, state, columns = self.table, self.state, self.table.columns
         rows: Sequence[int] = self._shown
         if state.filter_text:
