@@ -118,7 +118,7 @@ class Destination:
         for also in (text, self.note.encode()) if self.words else ():
             one = matcher.match(also, in_order=False)
             if one is not None and one.kind < MatchKind.INSIDE:
-                found.append(one if also is text else one._replace(kind=MatchKind.INSIDE))
+                found.append(one if also is text else Match(MatchKind.INSIDE, *one[1:]))
         return min(found, default=None)
 
 
