@@ -468,9 +468,7 @@ class RtuiApp(TerminalApp):
         self.navigation.help()
 
     def action_command_palette(self) -> None:
-        """Find a command or a panel by name."""
         self.navigation.goto(only_commands=True)
 
     def action_theme(self) -> None:
-        """Choose another theme."""
         self.navigation.goto("theme ")

@@ -28,6 +28,7 @@ from textual.message import Message
 from textual.timer import Timer
 
 from rtui.analysis.columns import parse_columns
+from rtui.keyspace.rows.rows import RowKind
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.glob import check_pattern
 from rtui.registry.load import read_registry
@@ -43,6 +44,7 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.dial import dialled_by
 from rtui.server.wire.target import Target, Timeouts, Way
 from rtui.tui.app import RtuiApp
+from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.kit.input_recording import MOUSE_EVENTS
 from rtui.tui.kit.settings import Settings, SettingsFile
@@ -101,6 +103,9 @@ NEVER_LATE: Final = Way(timeouts=Timeouts(direct_s=1e7, reply_s=1e7))
 
 LINE_S: Final = 0.1
 """Interval in seconds at which the line of the replay is written."""
+
+MOST_SOUGHT: Final = 5_000
+"""Rows among which a row is looked for by its name."""
 
 SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
@@ -180,12 +185,18 @@ class ReplayApp(RtuiApp):
             self.post_message(events.Paste(line.text))
         elif isinstance(line, Cursor):
             if isinstance(self.screen, BrowseScreen):
-                self.screen.tree_pane.key_tree.move_to_place((line.is_key, line.name.encode("latin-1", "replace")))
+                self._move_cursor(self.screen.tree_pane.key_tree, (line.is_key, line.name.encode("latin-1", "replace")))
         elif isinstance(line, Resize):
             self.frame_size = Size(line.width, line.height)
             self._resize_frame()
         else:
             self.post_message(mouse_event(line))
+
+    def _move_cursor(self, tree: KeyTree, place: tuple[bool, bytes]) -> None:
+        """Put the cursor on the row of a place, if it is among the first `MOST_SOUGHT`."""
+        if tree.cursor_place != place:
+            rows = tree.rows.window(0, min(len(tree.rows), MOST_SOUGHT))
+            tree.move_to_row(next((row for row in rows if (row.kind is RowKind.KEY, row.key()) == place), None))
 
     def _resize_frame(self) -> None:
         """Set the recorded size, as far as the terminal has it."""

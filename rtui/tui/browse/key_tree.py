@@ -42,8 +42,6 @@ NOWHERE: Final = -1
 """The line of the cursor while its row is not listed."""
 
 MOST_MARKED: Final = 100
-MOST_SOUGHT: Final = 5_000
-"""Rows among which a row is looked for by its name."""
 
 
 class TreeRows(RowsView):
@@ -311,15 +309,6 @@ class KeyTree(TreeRows, can_focus=True):
     def cursor_place(self) -> tuple[bool, bytes] | None:
         """Whether the row under the cursor is a key, and its name or the prefix of its keys; None without rows."""
         return None if self.cursor is None else (self.cursor.kind is RowKind.KEY, self.cursor.key())
-
-    def move_to_place(self, place: tuple[bool, bytes]) -> None:
-        """Put the cursor on the row of a place, if it is among the first `MOST_SOUGHT`."""
-        if self.cursor_place == place:
-            return
-        for row in self.rows.window(0, min(len(self.rows), MOST_SOUGHT)):
-            if (row.kind is RowKind.KEY, row.key()) == place:
-                self.move_to_row(row)
-                return
 
     def on_resize(self) -> None:
         self._update_row_layout()
