@@ -47,13 +47,6 @@ MOST_MARKED: Final = 100
 class TreeRows(RowsView):
     """Rows that take their keys before these bubble, and the characters of a name while one is typed."""
 
-    class SortRequested(Message):
-        """The user wants another order of rows: `step` places further in the list, or reversed for 0."""
-
-        def __init__(self, step: int = 0) -> None:
-            super().__init__()
-            self.step = step
-
     class Jumping(Message):
         """The beginning of a name that the user is typing, None when that has ended."""
 
@@ -62,12 +55,6 @@ class TreeRows(RowsView):
             self.typed = typed
 
     _typed: str | None = None
-
-    def action_sort_step(self, step: int) -> None:
-        self.post_message(self.SortRequested(step))
-
-    def action_sort_reverse(self) -> None:
-        self.post_message(self.SortRequested())
 
     def action_jump(self) -> None:
         self._type("")

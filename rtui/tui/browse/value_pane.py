@@ -469,8 +469,8 @@ class ValuePane(Vertical):
             now, is_reversed = self.value.sorted_by
             self._sort_by(now or 1, is_reversed=not is_reversed)
 
-    @on(ValueView.SortRequested)
-    def _title_clicked(self, event: ValueView.SortRequested) -> None:
+    @on(ValueView.TitleClicked)
+    def _title_clicked(self, event: ValueView.TitleClicked) -> None:
         event.stop()
         now, is_reversed = self.value.sorted_by
         self._sort_by(event.column + 1, is_reversed=now == event.column + 1 and not is_reversed)

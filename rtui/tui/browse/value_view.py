@@ -225,7 +225,7 @@ class ValueView(RowsView, can_focus=True):
     class Opened(Message):
         """A row was clicked twice."""
 
-    class SortRequested(Message):
+    class TitleClicked(Message):
         """The title of a column was clicked."""
 
         def __init__(self, column: int) -> None:
@@ -410,7 +410,7 @@ class ValueView(RowsView, can_focus=True):
             return
         column = self.rows[line].column_at(event.x)
         if column is not None:
-            self.post_message(self.SortRequested(column))
+            self.post_message(self.TitleClicked(column))
         elif self.rows[line].item is not None:
             self._put(line)
             if event.chain == 2 or (self.item is not None and self.item.kind is ItemKind.BY_SIZE):

@@ -309,6 +309,13 @@ class RowsView(PaintedView):
     }
     """
 
+    class SortRequested(Message):
+        """The user wants another order of rows: `step` places further in the list, or reversed for 0."""
+
+        def __init__(self, step: int = 0) -> None:
+            super().__init__()
+            self.step = step
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.cursor_line = 0
@@ -341,6 +348,12 @@ class RowsView(PaintedView):
     def scroll_top_to(self, line: int) -> None:
         """Scroll so that this row, or the first one, is the top one."""
         self.scroll_to(y=max(0, line), animate=False, force=True, immediate=True)
+
+    def action_sort_step(self, step: int) -> None:
+        self.post_message(self.SortRequested(step))
+
+    def action_sort_reverse(self) -> None:
+        self.post_message(self.SortRequested())
 
     def action_cursor_up(self) -> None:
         self.move_to(self.cursor_line - 1)

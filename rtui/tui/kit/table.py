@@ -62,13 +62,6 @@ class TableBody(OpenRows, can_focus=True):
     class Highlighted(Message):
         """The cursor has moved, or the row under it has changed."""
 
-    class SortRequested(Message):
-        """The user wants the rows sorted by the column `step` places further, or reversed if it is 0."""
-
-        def __init__(self, step: int = 0) -> None:
-            super().__init__()
-            self.step = step
-
     class SortChoiceRequested(Message):
         """The user wants to choose the column that the rows are sorted by."""
 
@@ -160,12 +153,6 @@ class TableBody(OpenRows, can_focus=True):
 
     def action_sort(self) -> None:
         self.post_message(self.SortChoiceRequested())
-
-    def action_sort_step(self, step: int) -> None:
-        self.post_message(self.SortRequested(step))
-
-    def action_sort_reverse(self) -> None:
-        self.post_message(self.SortRequested())
 
 
 AT_ONCE_ROWS: Final = 500
