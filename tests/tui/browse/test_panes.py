@@ -258,7 +258,7 @@ def widths(user: BrowseUser) -> tuple[int, int]:
     return user.screen.tree_pane.outer_size.width, user.screen.detail_pane.outer_size.width
 
 
-async def test_keys_move_the_border_and_it_is_remembered() -> None:
+async def test_keys_move_the_border_neither_pane_is_lost_and_it_is_remembered() -> None:
     settings = SettingsFile()
     async with browsing(settings=settings) as user:
         before = widths(user)
@@ -271,14 +271,9 @@ async def test_keys_move_the_border_and_it_is_remembered() -> None:
     assert settings.settings.tree.width is not None
     async with browsing(settings=settings) as user:
         assert before[0] < widths(user)[0] < wider[0]
-
-
-async def test_neither_pane_is_lost() -> None:
-    async with browsing(settings=SettingsFile()) as user:
-        await user.press(*["right_parenthesis"] * 30)
-        assert widths(user)[0] == 120 * WIDEST_TREE // 100
-        await user.press(*["left_parenthesis"] * 30)
-        assert widths(user)[0] == 120 * NARROWEST_TREE // 100
+        for key, percent in (("right_parenthesis", WIDEST_TREE), ("left_parenthesis", NARROWEST_TREE)):
+            await user.press(*[key] * 30)
+            assert widths(user)[0] == 120 * percent // 100
 
 
 async def test_the_border_is_dragged() -> None:

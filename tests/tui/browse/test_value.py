@@ -110,7 +110,7 @@ async def choose(user: BrowseUser, *keys: str) -> list[str]:
     return entries
 
 
-async def test_a_cursor_rests_on_fields_and_skips_what_is_none() -> None:
+async def test_a_cursor_rests_on_fields_and_what_is_under_it_is_copied() -> None:
     async with browsing(ValueSession()) as user:
         await opened(user)
         assert item_of(user).name == b"email"
@@ -122,20 +122,15 @@ async def test_a_cursor_rests_on_fields_and_skips_what_is_none() -> None:
         assert item_of(user).name == b"email"
         await user.press("end")
         assert item_of(user).name == b"raw"
-
-
-async def test_what_is_under_the_cursor_is_copied_and_its_command_is_the_first_choice() -> None:
-    async with browsing(ValueSession()) as user:
-        await opened(user)
         await user.press("y")
+        assert user.pilot.app.clipboard == r'"\x1b[31m\xff"'
+        await user.press("home", "y")
         assert user.pilot.app.clipboard == "ada@example.com"
         await user.pilot.press("down", "down", "Y")
         entries = await choose(user, "enter")
         await user.settled()
         assert entries[0] == "redis-cli: HGET"
         assert user.pilot.app.clipboard.endswith("""--quoted-input HGET shop:session:0042 '"big field"'""")
-        await user.press("end", "y")
-        assert user.pilot.app.clipboard == r'"\x1b[31m\xff"'
 
 
 async def test_a_field_opens_decoded_folds_and_escape_goes_back_to_it() -> None:
@@ -180,6 +175,16 @@ async def test_a_part_of_a_name_is_found_page_by_page_and_escape_shows_all_again
         assert user.has_keyboard(user.screen.detail_pane.body)
 
 
+async def test_what_is_not_there_says_so() -> None:
+    async with browsing(ValueSession()) as user:
+        await opened(user)
+        await user.press("slash", *"none", "enter")
+        assert "Nothing here matches none" in user.body
+        await user.press("escape", "slash", "escape")
+        assert user.has_keyboard(user.screen.detail_pane.body)
+        assert "email" in user.body
+
+
 async def test_the_next_page_is_fetched_also_while_the_key_is_asked_again() -> None:
     held = asyncio.Event()
     held.set()
@@ -208,27 +213,7 @@ async def test_the_next_page_is_fetched_also_while_the_key_is_asked_again() -> N
         assert preview.page.number == 2
 
 
-async def test_what_is_not_there_says_so() -> None:
-    async with browsing(ValueSession()) as user:
-        await opened(user)
-        await user.press("slash", *"none", "enter")
-        assert "Nothing here matches none" in user.body
-        await user.press("escape", "slash", "escape")
-        assert user.has_keyboard(user.screen.detail_pane.body)
-        assert "email" in user.body
-
-
-async def test_a_part_of_a_decoded_value_is_copied_as_json() -> None:
-    async with browsing(ValueSession()) as user:
-        await opened(user)
-        await user.press("down", "enter", "end", "left", "y")
-        assert json.loads(user.pilot.app.clipboard) == {"sku": "B-7"}
-        await user.pilot.press("Y")
-        entries = await choose(user, "escape")
-        assert "all that is in it, as JSON" in entries
-
-
-async def test_text_is_found_in_what_was_decoded() -> None:
+async def test_in_a_decoded_value_text_is_found_and_a_part_is_copied_as_json() -> None:
     async with browsing(ValueSession()) as user:
         await opened(user)
         await user.press("down", "enter", "slash", *"sku", "enter")
@@ -238,6 +223,11 @@ async def test_text_is_found_in_what_was_decoded() -> None:
         assert item_of(user).data == b"B-7"
         await user.press("n")
         assert user.screen.detail_pane.body.cursor_line == first
+        await user.press("end", "left", "y")
+        assert json.loads(user.pilot.app.clipboard) == {"sku": "B-7"}
+        await user.pilot.press("Y")
+        entries = await choose(user, "escape")
+        assert "all that is in it, as JSON" in entries
 
 
 class LongSession(FixedSession):
@@ -271,44 +261,28 @@ async def test_what_is_decoded_from_the_beginning_has_no_pages_and_its_bytes_do(
         assert "bytes 4,096–8,192" in titles(user)
 
 
-async def test_an_index_is_gone_to_and_a_wrong_one_is_said() -> None:
+async def test_an_index_is_gone_to_escape_goes_back_from_each_place_and_then_to_the_tree() -> None:
     async with browsing(notifications=True) as user:
         await opened(user, b"jobs")
-        assert "n Next page" in user.footer
-        await user.press("o", *"200", "enter")
-        assert "place 200" in user.session.asked
-        assert item_of(user).cell(Meaning.INDEX) == 200
-        assert "201–300 of 300" in titles(user)
-        assert "n Next page" not in user.footer
-        await user.press("b")
-        assert "101–200 of 300" in titles(user)
-        await user.press("o", "x", "enter")
-        assert any("no whole number" in notice.message for notice in user.pilot.app._notifications)
-
-
-async def test_escape_goes_back_from_each_place_that_was_gone_to_and_then_to_the_tree() -> None:
-    async with browsing() as user:
-        await opened(user, b"jobs")
-        for place, shown in (("100", "101–200 of 300"), ("200", "201–300 of 300")):
-            await user.press("o", *place, "enter")
+        for place, shown in ((100, "101–200 of 300"), (200, "201–300 of 300")):
+            assert "n Next page" in user.footer
+            await user.press("o", *str(place), "enter")
             assert shown in titles(user)
+            assert f"place {place}" in user.session.asked
+            assert item_of(user).cell(Meaning.INDEX) == place
+        assert "n Next page" not in user.footer
         for shown in ("101–200 of 300", "1–100 of 300"):
             await user.press("escape")
             assert shown in titles(user)
             assert user.has_keyboard(user.screen.detail_pane.body)
-        await user.press("escape")
-        assert user.has_keyboard(user.screen.tree_pane.key_tree)
-
-
-async def test_a_place_in_another_key_is_none_in_this_one() -> None:
-    async with browsing() as user:
-        await opened(user, b"jobs")
+        await user.press("o", "x", "enter")
+        assert any("no whole number" in notice.message for notice in user.pilot.app._notifications)
         await user.press("o", *"100", "enter", "tab")
         await user.until(lambda: user.has_keyboard(user.screen.tree_pane.key_tree))
         await opened(user, HASH)
         await user.press("tab")
         await opened(user, b"jobs")
-        await user.press("escape")
+        await user.press("escape")  # a place in another key is none in this one
         assert user.has_keyboard(user.screen.tree_pane.key_tree)
 
 

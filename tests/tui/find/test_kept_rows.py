@@ -70,75 +70,105 @@ async def over(visitor: Visitor, before: object = None) -> FindScreen:
     return screen
 
 
+async def back(visitor: Visitor) -> None:
+    """Leave a list for the tree."""
+    await visitor.press("escape")
+    await visitor.until(lambda: visitor.is_browsing, "the tree")
+
+
+async def all_that_were_found_are_sorted(visitor: Visitor, _server: Server) -> None:
+    await search(visitor, "!type:set")
+    screen = await over(visitor)
+    assert (screen.search.count, len(screen.rows)) == (24_000, 10_000)
+    for sort in ("size", "ttl", "key"):
+        before = screen.search
+        screen._sort_by(sort)
+        screen = await over(visitor, before)
+        assert screen.rows.sort == sort
+        assert screen.search.count == 24_000
+    first = [record.key for record in screen.rows.shown()[:3]]
+    assert first == [b"cart:0", b"cart:1", b"cart:2"]
+    before = screen.search
+    await visitor.press("S")
+    screen = await over(visitor, before)
+    assert screen.rows.shown()[0].key == b"user:11999"
+    before = screen.search
+    screen._sort_by(None)
+    screen = await over(visitor, before)
+    assert len(screen.rows) == 10_000
+    await back(visitor)
+
+
+async def keys_behind_a_number(visitor: Visitor, _server: Server) -> None:
+    await visitor.press("a")
+    await visitor.until(lambda: isinstance(visitor.app.screen, AnalyseScreen), "the analysis")
+    analyse = visitor.app.screen
+    assert isinstance(analyse, AnalyseScreen)
+    analyse.action_show_panel("types")
+    await visitor.until(lambda: analyse.view.table.rows.table.id == "types", "the types, most bytes first")
+    await visitor.press("enter")
+    screen = await over(visitor)
+    assert str(screen.search.query) == "type:hash"
+    assert (screen.search.count, screen.search.mark) == (12_000, Mark.EXACT)
+    await visitor.press("escape")
+    await visitor.until(lambda: visitor.app.screen is analyse, "the analysis")
+    await visitor.press("a")
+    await visitor.until(lambda: visitor.is_browsing, "the tree")
+
+
+async def a_query_and_its_age(visitor: Visitor, server: Server) -> None:
+    server.client().persist("cart:1")
+    screen = await search(visitor, "cart ttl:none")
+    assert (screen.search.count, screen.search.mark) == (4_000, Mark.EXACT)
+    assert " as of " in said(screen)
+    assert "R asks the server" in said(screen)
+
+
+async def the_keys_of_a_namespace_are_sorted(visitor: Visitor, server: Server) -> None:
+    """By rows, and again by the server."""
+    await visitor.go("cart:5")
+    sent = asked_by_searches(visitor)
+    tree = visitor.browse.tree_pane
+    tree.work.sort_by(Sort.MEMORY)
+
+    def first() -> bytes | None:
+        rows = tree.names.rows
+        row = next((row for row in map(rows.row, range(3)) if row is not None and row.kind is RowKind.KEY), None)
+        return None if row is None else row.key()
+
+    pipeline = server.client().pipeline(transaction=False)
+    for at in range(12_000):
+        pipeline.memory_usage(f"cart:{at}")
+    sizes = {b"cart:%d" % at: size for at, size in enumerate(pipeline.execute())}
+    largest = {key for key, size in sizes.items() if size == max(sizes.values())}
+    await visitor.until(lambda: first() in largest, "the order by size")
+    assert not tree.ranking.missing(tree.names.rows)
+    assert asked_by_searches(visitor) == sent
+    tree.work.sort_by(Sort.MEMORY, asks_server=True)
+    await visitor.until_shown("Sort 12,000 keys by")
+
+
 @pytest.mark.slow
-async def test_a_query_is_answered_by_rows_with_their_age(valkey: Server, tmp_path: Path) -> None:
+async def test_rows_answer_and_the_server_is_asked_only_where_it_has_to_be(valkey: Server, tmp_path: Path) -> None:
     plant(valkey)
     async with analysed(valkey, tmp_path) as visitor:
-        valkey.client().persist("cart:1")
-        screen = await search(visitor, "cart ttl:none")
-        assert (screen.search.count, screen.search.mark) == (4_000, Mark.EXACT)
-        assert " as of " in said(screen)
-        assert "R asks the server" in said(screen)
-        assert asked_by_searches(visitor) == 0
-        before = screen.search
+        for look in (all_that_were_found_are_sorted, keys_behind_a_number, a_query_and_its_age):
+            await look(visitor, valkey)
+            assert asked_by_searches(visitor) == 0, look
+        found = visitor.app.screen
+        assert isinstance(found, FindScreen)
         await visitor.press("R")
-        screen = await over(visitor, before)
+        screen = await over(visitor, found.search)
         assert (screen.search.count, screen.search.as_of_s) == (4_001, None)
-        assert asked_by_searches(visitor) > 0
+        asked = asked_by_searches(visitor)
+        assert asked > 0
         visitor.check_painted()
-
-
-@pytest.mark.slow
-async def test_a_list_is_sorted_by_all_keys_that_were_found(valkey: Server, tmp_path: Path) -> None:
-    plant(valkey)
-    async with analysed(valkey, tmp_path) as visitor:
-        await search(visitor, "!type:set")
-        screen = await over(visitor)
-        assert (screen.search.count, len(screen.rows)) == (24_000, 10_000)
-        for sort in ("size", "ttl", "key"):
-            before = screen.search
-            screen._sort_by(sort)
-            screen = await over(visitor, before)
-            assert screen.rows.sort == sort
-            assert screen.search.count == 24_000
-        first = [record.key for record in screen.rows.shown()[:3]]
-        assert first == [b"cart:0", b"cart:1", b"cart:2"]
-        before = screen.search
-        await visitor.press("S")
-        screen = await over(visitor, before)
-        assert screen.rows.shown()[0].key == b"user:11999"
-        before = screen.search
-        screen._sort_by(None)
-        screen = await over(visitor, before)
-        assert len(screen.rows) == 10_000
-        assert asked_by_searches(visitor) == 0
-
-
-@pytest.mark.slow
-async def test_what_the_analysis_did_not_ask_is_asked_and_that_is_said(valkey: Server, tmp_path: Path) -> None:
-    plant(valkey)
-    async with analysed(valkey, tmp_path) as visitor:
         screen = await search(visitor, "idle<1d type:hash")
         assert (screen.search.count, screen.search.as_of_s) == (12_000, None)
         assert "The server is asked: the analysis knows OBJECT IDLETIME of some keys only." in said(screen)
-        assert asked_by_searches(visitor) > 0
-
-
-@pytest.mark.slow
-async def test_keys_behind_a_number_come_from_rows(valkey: Server, tmp_path: Path) -> None:
-    plant(valkey)
-    async with analysed(valkey, tmp_path) as visitor:
-        await visitor.press("a")
-        await visitor.until(lambda: isinstance(visitor.app.screen, AnalyseScreen), "the analysis")
-        analyse = visitor.app.screen
-        assert isinstance(analyse, AnalyseScreen)
-        analyse.action_show_panel("types")
-        await visitor.until(lambda: analyse.view.table.rows.table.id == "types", "the types, most bytes first")
-        await visitor.press("enter")
-        screen = await over(visitor)
-        assert str(screen.search.query) == "type:hash"
-        assert (screen.search.count, screen.search.mark) == (12_000, Mark.EXACT)
-        assert asked_by_searches(visitor) == 0
+        assert asked_by_searches(visitor) > asked
+        await back(visitor)
+        await the_keys_of_a_namespace_are_sorted(visitor, valkey)
 
 
 @pytest.mark.slow
@@ -186,31 +216,3 @@ async def test_while_an_analysis_goes_on_its_rows_say_at_least(valkey: Server, t
         await visitor.until_shown("40,000 keys")
         assert (screen.search.count, screen.search.mark) == (40_000, Mark.EXACT)
         assert asked_by_searches(visitor) == 0
-
-
-@pytest.mark.slow
-async def test_the_keys_of_a_namespace_are_sorted_by_rows_and_again_by_the_server(
-    valkey: Server, tmp_path: Path
-) -> None:
-    plant(valkey)
-    async with analysed(valkey, tmp_path) as visitor:
-        await visitor.go("cart:5")
-        sent = sum(entry.purpose is Purpose.FIND for entry in visitor.session.log.entries)
-        tree = visitor.browse.tree_pane
-        tree.work.sort_by(Sort.MEMORY)
-
-        def first() -> bytes | None:
-            rows = tree.names.rows
-            row = next((row for row in map(rows.row, range(3)) if row is not None and row.kind is RowKind.KEY), None)
-            return None if row is None else row.key()
-
-        pipeline = valkey.client().pipeline(transaction=False)
-        for at in range(12_000):
-            pipeline.memory_usage(f"cart:{at}")
-        sizes = {b"cart:%d" % at: size for at, size in enumerate(pipeline.execute())}
-        largest = {key for key, size in sizes.items() if size == max(sizes.values())}
-        await visitor.until(lambda: first() in largest, "the order by size")
-        assert not tree.ranking.missing(tree.names.rows)
-        assert asked_by_searches(visitor) == sent
-        tree.work.sort_by(Sort.MEMORY, asks_server=True)
-        await visitor.until_shown("Sort 12,000 keys by")
