@@ -21,8 +21,8 @@ SOURCE = Path(rtui.__file__).parent
 LAYERS = ("keyspace", "registry", "values", "analysis", "table", "server", "tui", "cli")
 """Lowest first: a package may use those before it."""
 
-DEMO = "demo"
-"""The package beside the layers: only cli and tui use it."""
+DEMO, EMBEDDED = "demo", "embedded"
+"""The packages beside the layers: only cli, tui and, of the second one, the demo use them."""
 
 ALLOWED = {
     "keyspace": {"keyspace"},
@@ -31,9 +31,10 @@ ALLOWED = {
     "values": {"keyspace", "values"},
     "analysis": {"keyspace", "registry", "analysis"},
     "server": {"keyspace", "registry", "table", "values", "analysis", "server"},
-    "tui": {"keyspace", "registry", "table", "values", "analysis", "server", "tui", DEMO},
-    "cli": {"keyspace", "registry", "table", "values", "analysis", "server", "tui", "cli", DEMO},
-    DEMO: {"keyspace", "registry", "table", "values", "analysis", "server", DEMO},
+    "tui": {"keyspace", "registry", "table", "values", "analysis", "server", "tui", DEMO, EMBEDDED},
+    "cli": {"keyspace", "registry", "table", "values", "analysis", "server", "tui", "cli", DEMO, EMBEDDED},
+    DEMO: {"keyspace", "registry", "table", "values", "analysis", "server", DEMO, EMBEDDED},
+    EMBEDDED: {"keyspace", "registry", "table", "values", "analysis", "server", EMBEDDED},
 }
 """What each package may import of rtui."""
 
@@ -58,6 +59,7 @@ FORBIDDEN = {
     "analysis": THIRD_PARTY | {"asyncio"},
     "server": {"textual", "rich", "click"},
     DEMO: {"textual", "rich", "click", "redis"},
+    EMBEDDED: {"textual", "rich", "click", "redis"},
     "tui": {"click", "redis"},
     "cli": {"redis"},
 }
@@ -88,7 +90,7 @@ def brought_in_by(*names: str) -> frozenset[str]:
     return frozenset(json.loads(result.stdout))
 
 
-@pytest.mark.parametrize("package", [*LAYERS, DEMO])
+@pytest.mark.parametrize("package", [*LAYERS, DEMO, EMBEDDED])
 def test_a_package_brings_in_nothing_from_above(package: str) -> None:
     loaded = brought_in_by(*modules(package))
     assert f"rtui.{package}" in loaded

@@ -97,7 +97,10 @@ def command(connection: ConnectionOptions, **given: Any) -> None:
     if not options.demo:
         from rtui.tui.run import run  # noqa: PLC0415 - the help must not wait for the interface
 
-        sys.exit(run(options))
+        with opt.asked_server(target, None) as server:
+            is_kept = target.dump is None
+            options = replace(options, target=server, resume=options.resume and is_kept, keep=options.keep and is_kept)
+            sys.exit(run(options))
     from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
 
     with demo_server(options.demo_keys, day=options.demo_day) as demo:

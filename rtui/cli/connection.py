@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_args
 
 import click
 
+from rtui.embedded.dump_head import is_dump
 from rtui.server.guard.command import Secret
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.target import (
     MAX_DB,
     MAX_PORT,
     AddressMap,
+    DumpFile,
     Login,
     ReplicaPolicy,
     Sentinels,
@@ -244,6 +246,8 @@ class ConnectionOptions:
     address_map: tuple[str, ...]
     proxy: str | None
     timeout_s: float | None
+    server_binary: str | None
+    force: bool
 
     def __repr__(self) -> str:
         return "<connection options>"
@@ -348,6 +352,14 @@ class ConnectionOptions:
         named = (self.url, self.profile, self.host, self.port, self.socket)
         return bool(self.place or environment.get(URL_VARIABLE)) or any(one is not None for one in named)
 
+    def _dump_or_server(self, place: str) -> Target:
+        """Return the dump of this path if there is one, else the server."""
+        path = Path(place)
+        if not is_dump(path):
+            return parse_target(place)
+        program = None if self.server_binary is None else Path(self.server_binary).absolute()
+        return Target(dump=DumpFile(path.absolute(), program, is_forced=self.force))
+
     def _server(self, environment: Mapping[str, str]) -> Target:
         check_place(self.place)
         by_parts = any(part is not None for part in (self.host, self.port, self.socket))
@@ -355,7 +367,7 @@ class ConnectionOptions:
         if sum(ways) > 1:
             raise click.UsageError("Name the server once: by TARGET, by -u, by -h, -p and -s, or by --profile.")
         if self.place:
-            return parse_target(self.place[0])
+            return self._dump_or_server(self.place[0])
         if self.url is not None:
             if not self.url:
                 raise click.UsageError("--url is empty: is a variable not set?")
@@ -474,6 +486,8 @@ _connection_options: Final = grouped(
         f"trying. A first connection is given up after {_USUAL.direct_s:g} s, and one that owes an answer is made "
         f"anew after {_USUAL.reply_s:g} s, or both after S if that is less.",
     ),
+    click.option("--server-binary", metavar="FILE", help="The redis-server or valkey-server that loads a dump."),
+    click.option("--force", is_flag=True, help="Load a dump although it may need more memory than is free."),
     click.option("-2", "protocol", flag_value="2", help="Speak protocol 2 (the default)."),
     click.option("-3", "protocol", flag_value="3", help="Speak protocol 3 where the server knows it."),
 )

@@ -15,6 +15,7 @@ import click
 from rtui.cli import options as opt
 from rtui.cli.connection import ConnectionOptions, WholeNumber, connection_options, in_shell, is_term
 from rtui.cli.output import Output, failures_in
+from rtui.embedded.dump_head import is_dump
 from rtui.keyspace.text.display import SafeText
 from rtui.server.user.ending_signals import exit_status
 from rtui.server.wire.errors import ConnectFailure, FailureKind
@@ -156,9 +157,11 @@ def split_target(connection: ConnectionOptions) -> tuple[tuple[str, ...], tuple[
 
 
 def _is_target(text: str) -> bool:
-    """Whether an argument can only be a server; a term never is one."""
+    """Whether an argument can only be a server or a dump; a term never is one."""
     if is_term(text):
         return False
+    if is_dump(Path(text)):
+        return True
     if "://" in text or _ADDRESS.fullmatch(text):
         return True
     found = _HOST_AND_PORT.fullmatch(text)

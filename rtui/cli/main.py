@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from signal import SIGINT
 from typing import Final, NoReturn
 
@@ -20,6 +21,7 @@ import click
 import rtui
 import rtui.cli
 from rtui.cli.output import ReaderGone, open_standard_streams
+from rtui.embedded.dump_head import is_dump
 from rtui.keyspace.text.matching import nearest_word
 from rtui.server.options import RegistryFileError
 from rtui.server.user.ending_signals import EndedBySignal, exit_status, heeded, raise_at_once
@@ -63,7 +65,9 @@ class Subcommands(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert `browse` unless the first argument is a subcommand, --help or --version."""
+        """Insert `browse` unless the first argument is a subcommand, --help or --version; it also opens dumps."""
+        if args[:1] == ["open"] and any(is_dump(Path(one)) for one in args[1:]):
+            args = [DEFAULT_COMMAND, *args[1:]]
         if not args or not (args[0] in _GROUP_OPTIONS or self.get_command(ctx, args[0])):
             if args:
                 check_command(args[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -243,7 +243,14 @@ def demo_choice(given: dict[str, Any]) -> tuple[int, DemoDay] | None:
 
 @contextmanager
 def asked_server(target: Target, demo: tuple[int, DemoDay] | None) -> Iterator[Target]:
-    """Give the server to ask: `target`, or for a demo the embedded one, which then has all its sample keys."""
+    """Give the server to ask: `target`, or for a demo or a dump one of our own, which then has all keys."""
+    if target.dump is not None:
+        from rtui.embedded.dump import opened  # noqa: PLC0415 - only dumps need it
+
+        with opened(target, target.dump, _loading_line(target.label)) as dump:
+            click.echo(f"rtui: {dump.note}", err=True)
+            yield dump.target
+        return
     if demo is None:
         yield target
         return
@@ -252,6 +259,16 @@ def asked_server(target: Target, demo: tuple[int, DemoDay] | None) -> Iterator[T
     with demo_server(*demo) as server:
         server.wait_loaded()
         yield server.target
+
+
+def _loading_line(label: str) -> Callable[[float], object]:
+    """Return a function that says on a terminal which share of a dump is loaded."""
+
+    def said(share: float) -> None:
+        if sys.stderr.isatty():
+            click.echo("\r\x1b[K" if share == 1 else f"\rrtui: loading {label}: {share:.0%}", nl=False, err=True)
+
+    return said
 
 
 def terminal_options() -> dict[str, Any]:

@@ -20,9 +20,9 @@ from typing import Final
 import hiredis
 
 import rtui
-from rtui.demo.embedded import EmbeddedServer
 from rtui.demo.keyspaces import write_groups
 from rtui.demo.writes import Write
+from rtui.embedded.server import EmbeddedServer
 from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay
 from rtui.server.wire.target import Target
 
@@ -51,9 +51,9 @@ class Demo:
 def demo_server(keys: int = DEFAULT_DEMO_KEYS, day: DemoDay = "bad") -> Iterator[Demo]:
     """Start the embedded server and begin to load about `keys` sample keys; stop it at the end of the block.
 
-    Raises DemoUnavailable without an embedded server.
+    Raises EmbeddedServerError without an embedded server.
     """
-    with EmbeddedServer() as server:
+    with EmbeddedServer("demo", [("maxmemory-policy", "allkeys-lfu")]) as server:
         loader = start_loading(server, keys, day)
         try:
             yield Demo(server.target, loader)

@@ -169,14 +169,14 @@ def _joined(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return table.with_columns(*missing).select(*SCHEMA)
 
 
-def memory_budget() -> int:
-    """Return a quarter, in bytes, of the free memory or of the rest that control groups allow, whichever is less."""
+def free_memory() -> int:
+    """Return the bytes of memory that are free, or that control groups still allow, whichever is less."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
     except (OSError, StopIteration):
         free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    return max(0, min(free, *_left_in_groups(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")))) // 4
+    return max(0, min(free, *_left_in_groups(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))))
 
 
 def _left_in_groups(of_process: Path, root: Path) -> list[int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -27,6 +26,7 @@ from rtui.analysis.query.terms import GLOB, REGEX, TEXT
 from rtui.analysis.report.document import KeyRecord
 from rtui.analysis.report.tables.table import Cell, Column, Table, cell_text
 from rtui.keyspace.text.display import SafeText
+from rtui.server import wall_clock
 from rtui.tui.found_rows import COLUMNS, SORTS, FoundRows, cell
 from rtui.tui.kit.choice import sort_commands
 from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand, bindings, move_commands
@@ -222,7 +222,9 @@ class FoundBody(OpenRows, can_focus=True):
     class Moved(Message):
         """The cursor has moved."""
 
-    def __init__(self, rows: FoundRows, clock: Callable[[], float] = time.time, *, id: str | None = None) -> None:
+    def __init__(
+        self, rows: FoundRows, clock: Callable[[], float] = wall_clock.now_s, *, id: str | None = None
+    ) -> None:
         super().__init__(id=id)
         self.clock = clock
         self.table_layout = TableLayout()

@@ -12,11 +12,12 @@ import pytest
 import redis
 
 import rtui.demo
+import rtui.embedded
 from rtui.analysis.report.document import HotSource, Report
 from rtui.cli.main import run
-from rtui.demo.embedded import EmbeddedServer
 from rtui.demo.keyspaces import write_groups
 from rtui.demo.load import Demo, demo_server, pack, send, start_loading
+from rtui.embedded.server import EmbeddedServer
 from rtui.server.analysis.run import AnalysisRun
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
@@ -101,15 +102,21 @@ def test_it_does_not_listen_on_the_network_or_write_to_disk(client: redis.Redis)
 
 
 def test_only_the_embedded_server_is_ever_connected_to() -> None:
-    """Connections are made in embedded.py alone, to the socket in its own folder."""
+    """Connections are made in embedded/server.py alone, to the socket in its own folder."""
     ways = {"connect", "connect_ex", "create_connection", "open_unix_connection", "open_connection"}
     connecting = [
         (path.name, ast.unparse(node.value))
-        for path in Path(rtui.demo.__path__[0]).rglob("*.py")
+        for package in (rtui.demo, rtui.embedded)
+        for path in Path(package.__path__[0]).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and node.attr in ways
     ]
-    assert sorted(connecting) == [("embedded.py", "connection"), ("embedded.py", "self"), ("load.py", "server")]
+    assert sorted(connecting) == [
+        ("dump.py", "server"),
+        ("load.py", "server"),
+        ("server.py", "connection"),
+        ("server.py", "self"),
+    ]
 
 
 def test_packed_writes_are_read_back() -> None:
@@ -120,14 +127,14 @@ def test_packed_writes_are_read_back() -> None:
 
 def test_refused_writes_are_told() -> None:
     require("valkey-9.1")
-    with EmbeddedServer() as server, server.connect() as connection:
+    with EmbeddedServer("demo", []) as server, server.connect() as connection:
         errors = send(connection, [("SET", "a", 1), ("LPUSH", "a", 1), ("NONSENSE", "a")])
         assert [error.split()[0] for error in errors] == ["WRONGTYPE", "ERR"]
 
 
 def test_the_loader_ends_with_the_server() -> None:
     require("valkey-9.1")
-    with EmbeddedServer() as server:
+    with EmbeddedServer("demo", []) as server:
         loader = start_loading(server, 10_000_000)
         os.kill(server.pid, signal.SIGKILL)
         assert loader.wait(timeout=20) == 1

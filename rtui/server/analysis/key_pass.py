@@ -22,6 +22,7 @@ from rtui.analysis.report.figures import SampledKeyspace
 from rtui.keyspace.slices import Steps
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
+from rtui.server import wall_clock
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.inspection.inspected_nodes import InspectedNodes, NodeInspection
 from rtui.server.inspection.largest import READ_BY_RTUI, READ_BY_RTUI_NOTE, prove_longest
@@ -220,7 +221,7 @@ class AnalysisPass:
 
     def _new_findings(self) -> Aggregates:
         separators = Separators(self._options.separators)
-        began_at_s = self.began_at_s = time.time() if self._part is None else self._part.began_at_s
+        began_at_s = self.began_at_s = wall_clock.now_s() if self._part is None else self._part.began_at_s
         registry = self._options.registry
         from rtui.table.aggregates import Aggregates  # noqa: PLC0415 - imports Polars
 
@@ -228,10 +229,10 @@ class AnalysisPass:
             self.rows.close()
         self.rows = None
         if self._options.keep_rows and not self._is_sample:
-            from rtui.table.rows import KeptRows, memory_budget  # noqa: PLC0415 - imports Polars
+            from rtui.table.rows import KeptRows, free_memory  # noqa: PLC0415 - imports Polars
 
             folder, most = self._options.rows_folder, self._options.keep_rows
-            self.rows = KeptRows(memory_budget(), most, folder=folder)
+            self.rows = KeptRows(free_memory() // 4, most, folder=folder)
         return Aggregates(
             separators,
             scope=self.scope,
@@ -263,7 +264,7 @@ class AnalysisPass:
         if self.rows is not None:
             scan = self.work if isinstance(self.work, Scan) else None
             is_all, may_repeat = scan is not None and scan.state is ScanState.DONE, bool(scan and scan.repeats_possible)
-            await asyncio.to_thread(self.rows.finish, time.time(), is_all=is_all, may_repeat=may_repeat)
+            await asyncio.to_thread(self.rows.finish, wall_clock.now_s(), is_all=is_all, may_repeat=may_repeat)
         if isinstance(self.work, Scan | PartedScan):
             self.nodes.assign(self.work.owners)
         listed, slots, turns = self.findings.big.report(), self.findings.slots.report(), Turns()

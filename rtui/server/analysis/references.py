@@ -23,6 +23,7 @@ from rtui.keyspace.text.glob import PatternError, check_pattern, escape_glob
 from rtui.registry.patterns import Literal, Pattern
 from rtui.registry.references import Reference, Source
 from rtui.registry.registry import Registry
+from rtui.server import wall_clock
 from rtui.server.chance import new_random
 from rtui.server.deployment.nodes import Deployment, ScannedCluster
 from rtui.server.facts.key_facts import key_preview
@@ -139,7 +140,7 @@ class ReferenceCheck:
         registry: Registry,
         options: ReferenceOptions = ReferenceOptions(),
         *,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = wall_clock.now_s,
     ) -> None:
         self.control = RunControl(options.pace)
         self.found = ReferenceChecks()

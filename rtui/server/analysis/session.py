@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from rtui.analysis.columns import Columns
 from rtui.analysis.humanize import counted, duration, share
 from rtui.analysis.report.document import CoverageKind, Report, ServerReport
 from rtui.keyspace.text.display import SafeText, display_text
+from rtui.server import wall_clock
 from rtui.server.analysis.kept_reports import KeptReports, NotKeptError
 from rtui.server.analysis.run import ESTIMATE_KEYS, AnalysisRun, analysis_bill
 from rtui.server.deployment.nodes import Deployment
@@ -115,7 +115,7 @@ class AnalysisSession:
         connection: Connection,
         options: Callable[[], AnalysisOptions],
         suspended: Callable[[], AbstractContextManager[None]] = nullcontext,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = wall_clock.now_s,
         kept: KeptReports | None = None,
         *,
         deployment: Deployment | None = None,

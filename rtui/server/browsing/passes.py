@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -25,7 +24,7 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import namespace_pattern
-from rtui.server import guard
+from rtui.server import guard, wall_clock
 from rtui.server.browsing.first_rows import FirstPage, Overviews
 from rtui.server.deployment.nodes import Deployment, ScannedCluster, ServerNode
 from rtui.server.scan.cursor import dialect_of
@@ -74,7 +73,7 @@ class KeyspacePass:
         control: RunControl,
         only: ScanFilter,
         is_filling: Callable[[], bool],
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = wall_clock.now_s,
     ) -> None:
         """For `is_filling` see BrowseOptions; `clock` returns seconds since the epoch."""
         self.stamp: ServerStamp | None = None

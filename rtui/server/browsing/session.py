@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -15,6 +14,7 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
+from rtui.server import wall_clock
 from rtui.server.browsing.passes import KeyspacePass, Passes
 from rtui.server.browsing.status import BrowsingStatus, NodeStatuses
 from rtui.server.deployment.nodes import Deployment
@@ -63,7 +63,7 @@ class BrowsingSession:
         *,
         state_folder: Path | None = None,
         deployment: Deployment | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = wall_clock.now_s,
     ) -> None:
         """`state_folder` keeps the position of a scan and reports; `clock` returns seconds since the epoch.
 

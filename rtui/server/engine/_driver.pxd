@@ -9,7 +9,7 @@ to be read; where a write is due sooner, the thread waits for that.
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport int64_t
 
-from rtui.server.engine._inspection cimport Inspection, finish_page
+from rtui.server.engine._inspection cimport Inspection, finish_page, stopped_ms
 from rtui.server.engine._pages cimport Page, pop
 from rtui.server.engine._pipeline cimport (
     HAS_BROKEN,
@@ -77,7 +77,7 @@ cdef extern from *:
     void set_flag "rtui_set_flag"(int*, int) noexcept nogil
     int flag "rtui_flag"(const int*) noexcept nogil
     int64_t now_us "rtui_now_us"() noexcept nogil
-    int64_t epoch_ms "rtui_epoch_ms"() noexcept nogil
+    int64_t going_epoch_ms "rtui_epoch_ms"() noexcept nogil
     int wait_for "rtui_wait"(int, int, int64_t) noexcept nogil
     ssize_t receive "rtui_recv"(int, void*, size_t, int) noexcept nogil
     ssize_t send "rtui_send"(int, const void*, size_t) noexcept nogil
@@ -95,6 +95,11 @@ cdef struct Driver:
     int64_t last_data_us
     bint is_draining  # nothing more is sent
     int is_interrupted  # a flag that another thread sets: the slice ends
+
+
+cdef inline int64_t epoch_ms() noexcept nogil:
+    """Return the time of day, which may stand still (`rtui.server.wall_clock`)."""
+    return stopped_ms if stopped_ms else going_epoch_ms()
 
 
 cdef inline void finish_done(Driver* driver) noexcept nogil:

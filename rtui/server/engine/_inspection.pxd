@@ -49,6 +49,15 @@ from rtui.server.engine._pages cimport (
 from rtui.server.engine._replies cimport ERROR, NIL, NUMBER, TEXT, Reply
 from rtui.server.engine._slots cimport slot_of
 
+cdef extern from *:
+    """
+    #ifndef RTUI_STOPPED
+    #define RTUI_STOPPED
+    static int64_t rtui_stopped_ms = 0;
+    #endif
+    """
+    int64_t stopped_ms "rtui_stopped_ms"  # where the time of day stands still (rtui.server.wall_clock); else 0
+
 cdef enum:
     MOST_NAME = 64  # bytes of the name of a type or an encoding
     MOST_TYPES = 4096
@@ -342,6 +351,8 @@ cdef inline int answer_first(Inspection* one, Key* key, int column, const Reply*
         if column == ASKS_TTL and reply.number >= -1:
             key.known |= KNOWS_TTL
             key.ttl_ms = reply.number
+            if stopped_ms and reply.number >= 0:  # the server of a dump: it is the moment of the expiry
+                key.ttl_ms = max(0, reply.number - stopped_ms)
             return 0
         if column == ASKS_TTL and reply.number == -2:
             what = IS_GONE

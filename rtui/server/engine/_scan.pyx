@@ -20,6 +20,7 @@ from rtui.server.engine._inspection cimport (
     KeyType,
     Template,
     find_type,
+    stopped_ms,
 )
 from rtui.server.engine._name_table cimport NameGroups, NameTable, add_names
 from rtui.server.engine._pages cimport (
@@ -98,6 +99,12 @@ cdef int decide(void* owner, int column, const Key* key, const Reply* reply) noe
 
 cdef bint group_names(void* owner, size_t count, const uint8_t** names, const size_t* lengths) noexcept nogil:
     return add_names(<NameGroups*>owner, count, names, lengths)
+
+
+def stop_clock(moment_ms):
+    """Let the time of day stand still for all engines; 0 lets it go on."""
+    global stopped_ms
+    stopped_ms = moment_ms
 
 
 cdef class ScanEngine:

@@ -26,7 +26,7 @@ from rtui.analysis.facts import (
     gone_row,
 )
 from rtui.keyspace.types import type_of
-from rtui.server import guard
+from rtui.server import guard, wall_clock
 from rtui.server.facts.answers import KeyAnswers, queries_of
 from rtui.server.facts.first_answers import (
     FIRST_PAGES,
@@ -54,7 +54,7 @@ async def row_facts(
     capabilities: Capabilities | None = None,
     *,
     with_more: bool = False,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] = wall_clock.now_s,
 ) -> list[RowFacts]:
     """Return type and TTL of the rows on screen, and memory if their types make it cheap, in the order of `keys`.
 
@@ -180,7 +180,7 @@ async def key_facts(
     known: KnownKey | None = None,
     lfu: LfuSettings = LfuSettings(),  # noqa: B008 - a frozen value
     watch: CostWatch | None = None,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] = wall_clock.now_s,
 ) -> KeyFacts:
     """Return all facts of one key, in two round trips; `clock` gives seconds since the epoch.
 

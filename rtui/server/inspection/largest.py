@@ -18,7 +18,6 @@ idle times or access counters.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import ceil
@@ -29,7 +28,7 @@ from msgspec import structs
 from rtui.analysis.columns import Asked
 from rtui.analysis.report.document import BigReport, KeyRecord
 from rtui.keyspace.types import SHORT_LENGTH, type_of
-from rtui.server import guard
+from rtui.server import guard, wall_clock
 from rtui.server.facts.answers import NUMBER, expected, queries_of
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES, Command
 from rtui.server.inspection.plan import InspectionPlan
@@ -165,7 +164,7 @@ async def complete_largest(
         questions = [one for record in portion for one in _questions(record, plan)]
         if questions:
             if not plan.asks_lengths:
-                now_s = time.time()
+                now_s = wall_clock.now_s()
                 for record in [record for record, fact, _ in questions if fact == "length"]:
                     used_s = None if record.idle_s is None else record.asked_at_s - record.idle_s
                     own_reads.add(record.key, now_s, used_s=used_s, counter=record.frequency)
@@ -195,7 +194,7 @@ async def _with_last_use(
         return [*records], 0
     completed = {record.key: record for record in records}
     replies = await lane.run(*(command(record.key) for record in lacking))
-    now_s = time.time()
+    now_s = wall_clock.now_s()
     for record, reply in zip(lacking, replies, strict=True):
         if not expected(command.spec.name).fits(reply):
             continue

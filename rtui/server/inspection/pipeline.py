@@ -35,7 +35,6 @@ and keys that waited for it go on without its fact.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
@@ -43,7 +42,7 @@ from functools import partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
-from rtui.server import guard
+from rtui.server import guard, wall_clock
 from rtui.server.chance import new_random
 from rtui.server.facts.answers import expected
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES
@@ -157,7 +156,7 @@ class InspectionPipeline:
         by_engine: Callable[[InspectionPipeline, ScanEngine], EngineQueries] | None = None,
         node: str = "",
         first_sampled: int | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = wall_clock.now_s,
         on_server: Callable[[Lane], Awaitable[None]] | None = None,
         own_reads: OwnReads | None = None,
     ) -> None:
@@ -223,6 +222,8 @@ class InspectionPipeline:
             (info,) = await lane.run(guard.info("server"))
             server_us = parse_number(parse_info(info), "server_time_usec")
             now_s = (before_s + self._clock()) / 2
+            if wall_clock.is_stopped():
+                server_us = None
             tables.ahead_ms = 0 if server_us is None else round(server_us / 1000 - now_s * 1000)
             self._clocked = lane
 

@@ -6,7 +6,6 @@ keysizes`) and a bound on their memory.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -28,7 +27,7 @@ from rtui.analysis.report.document import (
 )
 from rtui.analysis.report.figures import Counted
 from rtui.keyspace.text.display import SafeText
-from rtui.server import guard
+from rtui.server import guard, wall_clock
 from rtui.server.facts.first_answers import REPLICA_NOTE
 from rtui.server.guard.evidence import counts_sizes
 from rtui.server.health.info import parse_key_sizes
@@ -165,7 +164,7 @@ def head(
     if is_one and not is_whole_cluster and plan.server.cluster_note is not None:
         texts.append(f"Only what this node holds: {plan.server.cluster_note}.")
     return Head(
-        made_at_s=time.time(),
+        made_at_s=wall_clock.now_s(),
         server=server,
         scope=scope,
         coverage=coverage,

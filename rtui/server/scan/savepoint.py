@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from rtui.keyspace.text.display import SafeText
+from rtui.server import wall_clock
 from rtui.server.files import atomic_file, server_digest, state_folder
 from rtui.server.scan.cursor import POSITION_END, dialect_of
 from rtui.server.scan.node import Primary, ScanNode
@@ -136,7 +136,7 @@ class SaveFile:
 def savepoint_of(
     run_id: str, db: int, match: bytes | None, key_type: bytes | None, remaining: Sequence[CursorSpan]
 ) -> Savepoint:
-    return Savepoint(run_id, db, filter_digest(match, key_type), joined(remaining), time.time())
+    return Savepoint(run_id, db, filter_digest(match, key_type), joined(remaining), wall_clock.now_s())
 
 
 def joined(spans: Sequence[CursorSpan]) -> tuple[CursorSpan, ...]:

@@ -18,7 +18,6 @@ exclude it; if none does, it is counted as undecided by that fact. A key that is
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -30,7 +29,7 @@ from rtui.analysis.query.query import Matches
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.types import type_of
-from rtui.server import guard
+from rtui.server import guard, wall_clock
 from rtui.server.facts.answers import expected
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES, build_batch, split_keys
 from rtui.server.guard.evidence import MemoryUsagePolicy
@@ -67,7 +66,7 @@ class KeyFinder:
         matches: Matches,
         *,
         own_reads: OwnReads | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = wall_clock.now_s,
     ) -> None:
         """`allowed` holds the commands that the server and the user allow; `clock` returns seconds since the epoch."""
         self.matches = matches
@@ -282,7 +281,7 @@ class KeyFinder:
         self.asked[fact] += len(question.candidates)
         passing: list[Candidate] = []
         for one, reply in zip(question.candidates, replies, strict=True):
-            value: Any = reply
+            value: Any = wall_clock.left_ms(reply) if fact is Fact.TTL and isinstance(reply, int) else reply
             if not is_plain and wanted.fits(reply):
                 if fact is Fact.LENGTH and not value and type_of(one.key_type).removed_when_empty:
                     self._gone(is_match=is_column)

@@ -6,7 +6,6 @@ The results are as of the time of the pass.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, repeat
 from typing import Final
@@ -26,6 +25,7 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
+from rtui.server import wall_clock
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.search.run import TWICE, KeyWeights, weight
 from rtui.server.search.search import LISTED, TOP_LISTED, Search, Stage
@@ -58,7 +58,7 @@ class RowsSearch(Search):
         shards: Sequence[ShardPlace] = (),
         columns: Sequence[Fact] = (),
         order: Order | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = wall_clock.now_s,
     ) -> None:
         """`link` returns the state of the connection, `shards` are those of the cluster.
 

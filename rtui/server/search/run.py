@@ -8,7 +8,6 @@ brings them, filtered by the server as far as one glob and one type can. `key_fi
 from __future__ import annotations
 
 import asyncio
-import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +31,7 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText, display
 from rtui.keyspace.types import NO_TYPE
-from rtui.server import guard
+from rtui.server import guard, wall_clock
 from rtui.server.deployment.nodes import Deployment, ScannedCluster, ServerNode
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.options import FindOptions
@@ -77,7 +76,7 @@ class KeySearch(Search):
         held_at_s: float | None = None,
         suspended: Callable[[], AbstractContextManager[None]] = nullcontext,
         note: SafeText | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = wall_clock.now_s,
     ) -> None:
         """`held` are the names of all keys as they were `held_at_s`, in seconds since the epoch.
 
@@ -427,7 +426,7 @@ class KeyColumn(KeyWeights):
         *,
         pace: Pace,
         suspended: Callable[[], AbstractContextManager[None]] = nullcontext,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = wall_clock.now_s,
     ) -> None:
         """`suspended` suspends other work while it runs, so that both together keep to the pace."""
         super().__init__(node, sort)

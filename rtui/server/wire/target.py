@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Final, Literal, Self
 from urllib.parse import unquote_to_bytes, urlsplit
 
+from rtui.analysis import humanize
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.matching import nearest_word
 from rtui.server.guard.command import Secret
@@ -257,6 +259,19 @@ class Sentinels:
 
 
 @dataclass(frozen=True, slots=True)
+class DumpFile:
+    """A dump to be loaded by a server of rtui's own (`rtui.embedded.dump`)."""
+
+    path: Path
+    program: Path | None = None
+    """The server that loads it; None for one that is found."""
+    is_forced: bool = False
+    """Load it whatever memory is free."""
+    made_at_s: float | None = None
+    """When it was made, in seconds since the epoch; None before it is loaded."""
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """One server and database to connect to. `repr` is safe: the password is a `Secret`."""
 
@@ -291,12 +306,17 @@ class Target:
     """The Sentinels that find the server; host and port are their last answer."""
     registry: str | None = None
     """The profile's registry: a file, or the name of one that ships with rtui."""
+    dump: DumpFile | None = None
+    """The dump that takes the place of a server."""
 
     @property
     def label(self) -> SafeText:
         """`host:port`, `[IPv6]:port via bastion`, the socket's path or `service@Sentinel`: never a user or password."""
         if self.sentinels is not None:
             return self.sentinels.label
+        if self.dump is not None:
+            made = self.dump.made_at_s
+            return display_text(f"{self.dump.path.name}{'' if made is None else f' as of {humanize.moment(made)}'}")
         if self.socket_path is not None:
             return display_text(self.socket_path)
         by = f" via {self.way.via[-1]}" if self.way.via else ""

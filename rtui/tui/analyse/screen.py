@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,6 +14,7 @@ from rtui.analysis.humanize import keys
 from rtui.analysis.query.behind import Behind, behind_key, behind_row
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.keyspace.text.display import SafeText
+from rtui.server import wall_clock
 from rtui.server.analysis.session import AnalysisSource
 from rtui.server.guard.evidence import Consent
 from rtui.server.scan.progress import ScanState
@@ -56,7 +56,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         label: SafeText | None = None,
         settings: SettingsFile | None = None,
         registry: Registry | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = wall_clock.now_s,
     ) -> None:
         """`states` are the states of the panels when the screen was left; `label` replaces the server's.
 

@@ -6,7 +6,6 @@ number of elements of a page follows from the memory of an average one, so that 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -15,7 +14,7 @@ from rtui.analysis.facts import GONE, Frequency, IdleBasis, KeyFacts, Reason, Un
 from rtui.analysis.humanize import size
 from rtui.keyspace.text.display import display
 from rtui.keyspace.types import NO_TYPE
-from rtui.server import guard
+from rtui.server import guard, wall_clock
 from rtui.server.facts.preview.page import FIRST, Offer, Page, Preview, PreviewCell, PreviewKind, Unread
 from rtui.server.guard.closed_list import MAX_ELEMENTS
 from rtui.server.guard.command import Command
@@ -167,7 +166,7 @@ class ValueReader:
         """
         recency: list[Command] = []
         if (commands or reads_more) and self.querier.touches:
-            is_stale = time.time() - self.facts.asked_at_s > STALE_S
+            is_stale = wall_clock.now_s() - self.facts.asked_at_s > STALE_S
             is_kept = self.facts.idle_basis is IdleBasis.ACCESS and not isinstance(self.facts.idle_s, Unknown)
             recency = [guard.object_idletime(self.key)] if is_kept and is_stale else []
             self._note_own_read(None)  # before it is sent: the caller may be cancelled meanwhile
@@ -183,7 +182,7 @@ class ValueReader:
 
     def _note_own_read(self, idle_s: Reply) -> None:
         """Remember that the key is read, and its last use by others: from `idle_s` if that is later than its facts."""
-        own_reads, facts, now_s = self.querier.own_reads, self.facts, time.time()
+        own_reads, facts, now_s = self.querier.own_reads, self.facts, wall_clock.now_s()
         used_s = None if isinstance(facts.idle_s, Unknown) else facts.asked_at_s - facts.idle_s
         if isinstance(idle_s, int):
             found = own_reads.idle(self.key, idle_s, now_s)

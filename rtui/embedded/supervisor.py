@@ -18,24 +18,13 @@ from pathlib import Path
 SOCKET_NAME = "valkey.sock"
 """The unix socket in the folder; the server listens nowhere else."""
 
-SETTINGS = (
-    ("port", "0"),
-    ("unixsocketperm", "700"),
-    ("protected-mode", "yes"),
-    ("save", ""),
-    ("appendonly", "no"),
-    ("daemonize", "no"),
-    ("enable-debug-command", "no"),
-    ("enable-module-command", "no"),
-    ("maxmemory-policy", "allkeys-lfu"),
-)
-"""No network, no persistence, no dangerous commands; LFU counters, so that some keys are hot.
+CONFIGURATION_NAME = "server.conf"
+"""The configuration in the folder, which rtui has written."""
 
-Memory has no limit, so nothing is evicted.
-"""
+LOG_NAME = "log"
 
-LOG_TAIL_BYTES = 2_000
-"""The number of bytes of the log printed if the server ends by itself."""
+LOG_BYTES = 16_384
+"""The number of bytes of the log that are printed, from the beginning, if the server ends by itself."""
 
 
 def _die_with_parent() -> None:
@@ -47,7 +36,7 @@ def _die_with_parent() -> None:
 def main(program: str, folder: Path) -> int:
     """Print the server's process id, wait until rtui or the server ends, stop the server and remove the folder.
 
-    The exit code is 1, with the end of the log on standard error, if the server ended first.
+    The exit code is 1, with the log on standard error, if the server ended first.
     """
     for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(ignored, signal.SIG_IGN)
@@ -55,11 +44,9 @@ def main(program: str, folder: Path) -> int:
     ended, alive = os.pipe()
     server = None
     try:
-        options = [word for name, value in SETTINGS for word in (f"--{name}", value)]
-        places = ("--unixsocket", str(folder / SOCKET_NAME), "--dir", str(folder))
-        with (folder / "log").open("wb") as log:
+        with (folder / LOG_NAME).open("wb") as log:
             server = subprocess.Popen(
-                [program, *options, *places],
+                [program, str(folder / CONFIGURATION_NAME)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -71,7 +58,7 @@ def main(program: str, folder: Path) -> int:
         os.write(1, b"%d\n" % server.pid)
         ready, _, _ = select.select([0, ended], [], [])
         if 0 not in ready:
-            sys.stderr.write((folder / "log").read_text(errors="replace")[-LOG_TAIL_BYTES:])
+            sys.stderr.write((folder / LOG_NAME).read_text(errors="replace")[:LOG_BYTES])
             return 1
         return 0
     except OSError as error:

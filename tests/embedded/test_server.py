@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from rtui.demo import embedded
-from rtui.demo.embedded import INSTALL_LINE, DemoUnavailable, EmbeddedServer
+from rtui.embedded import server as embedded
+from rtui.embedded.server import INSTALL_LINE, EmbeddedServer, EmbeddedServerError
 from tests.conftest import require
 
 HOLD = """
 import os, sys
-from rtui.demo.embedded import EmbeddedServer
-with EmbeddedServer() as server:
+from rtui.embedded.server import EmbeddedServer
+with EmbeddedServer("demo", []) as server:
     print(server.pid, server.target.socket_path, flush=True)
     {then}
 """
@@ -115,13 +115,13 @@ def test_a_child_of_rtui_does_not_keep_the_server_alive() -> None:
 
 
 def test_two_demos_live_side_by_side() -> None:
-    with EmbeddedServer() as one, EmbeddedServer() as other:
+    with EmbeddedServer("demo", []) as one, EmbeddedServer("demo", []) as other:
         assert one.pid != other.pid
         assert one.target != other.target
 
 
 def test_stopping_twice_does_no_harm_and_connecting_then_fails() -> None:
-    server = EmbeddedServer()
+    server = EmbeddedServer("demo", [])
     server.stop()
     server.stop()
     with pytest.raises(OSError, match="No such file"):
@@ -130,8 +130,8 @@ def test_stopping_twice_does_no_harm_and_connecting_then_fails() -> None:
 
 def test_without_the_extra_it_says_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(DemoUnavailable) as told:
-        EmbeddedServer()
+    with pytest.raises(EmbeddedServerError) as told:
+        EmbeddedServer("demo", [])
     assert INSTALL_LINE in told.value.remedy
 
 
@@ -140,8 +140,8 @@ def test_a_server_that_ends_at_once_is_told_with_its_reason(monkeypatch: pytest.
     program.write_text("#!/bin/sh\necho out of luck\nexit 3\n")
     program.chmod(0o755)
     monkeypatch.setattr(embedded, "find_program", lambda: program)
-    with pytest.raises(DemoUnavailable) as told:
-        EmbeddedServer()
+    with pytest.raises(EmbeddedServerError) as told:
+        EmbeddedServer("demo", [])
     assert "out of luck" in told.value.happened
 
 
@@ -149,14 +149,14 @@ def test_a_program_that_cannot_run_is_told(monkeypatch: pytest.MonkeyPatch, tmp_
     program = tmp_path / "valkey-server"
     program.write_bytes(b"\x7fELF nonsense")
     monkeypatch.setattr(embedded, "find_program", lambda: program)
-    with pytest.raises(DemoUnavailable):
-        EmbeddedServer()
+    with pytest.raises(EmbeddedServerError):
+        EmbeddedServer("demo", [])
 
 
 def test_a_deep_temporary_folder_still_works(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 100)
     deep.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(deep))
-    with EmbeddedServer() as server:
+    with EmbeddedServer("demo", []) as server:
         server.connect().close()
     assert not any(deep.iterdir())

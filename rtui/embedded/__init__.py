@@ -1,0 +1,1 @@
+"""Servers that rtui starts for itself and that end with it: for the demo, and to read dumps."""

@@ -1,0 +1,43 @@
+"""The time of day, which stands still while a dump is read: times to live are as of when it was made."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_stopped_ms: int | None = None
+
+
+def now_s() -> float:
+    """Return the time in seconds since the epoch."""
+    return time.time() if _stopped_ms is None else _stopped_ms / 1000
+
+
+def is_stopped() -> bool:
+    """Whether the time stands still."""
+    return _stopped_ms is not None
+
+
+def left_ms(reply: int) -> int:
+    """Return the time to live of a reply to PTTL or HPTTL, in ms.
+
+    Servers of dumps reply with the moment of the expiry instead: for keys that have expired by now they would only say
+    0. Negative replies mean something else, and stay.
+    """
+    return reply if _stopped_ms is None or reply < 0 else max(0, reply - _stopped_ms)
+
+
+@contextmanager
+def stopped_at(moment_ms: int) -> Iterator[None]:
+    """Let the time of day stand still within the block, in the whole process."""
+    from rtui.server.engine._scan import stop_clock  # noqa: PLC0415 - only dumps need it
+
+    global _stopped_ms  # noqa: PLW0603 - there is one time of day
+    _stopped_ms = moment_ms
+    stop_clock(moment_ms)
+    try:
+        yield
+    finally:
+        _stopped_ms = None
+        stop_clock(0)

@@ -1,0 +1,201 @@
+"""Dumps that real servers have saved, opened by servers of rtui's own; and files that are no dumps, or damaged ones."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.cli.main import run
+from rtui.embedded.dump_head import DumpError, DumpHead, is_dump
+from rtui.server import wall_clock
+from rtui.server.wire.errors import ExitCode
+from tests.conftest import require
+from tests.servers import Server, binaries
+
+Json = dict[str, object]
+
+DAY_S = 86_400
+
+
+@pytest.fixture(autouse=True)
+def installed() -> None:
+    require("valkey-9.1")
+
+
+@pytest.fixture
+def saved(server: Server, tmp_path: Path) -> Path:
+    """A dump of two databases; of the keys in the first one two have expired by now, as of the dump none had."""
+    admin = server.admin
+    admin.set("user:1", "x" * 1_000)
+    admin.set("user:2", "y", ex=30 * DAY_S)
+    admin.hset("cart:1", mapping={"a": "1", "b": "2"})
+    admin.set("session:1", "z", px=1_500)
+    admin.hset("session:2", mapping={"field": "value"})
+    admin.pexpire("session:2", 1_500)
+    other = server.client(db=7, username=b"default")
+    other.rpush("queue", *range(500))
+    began_s = time.monotonic()
+    admin.save()
+    assert time.monotonic() - began_s < 1, "nothing may expire while it is saved"
+    path = tmp_path / "night.rdb"
+    path.write_bytes((server.folder / "dump.rdb").read_bytes())
+    while admin.exists("session:1", "session:2"):
+        pass
+    return path
+
+
+Cli = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Run a command line: exit code, standard output, standard error."""
+
+    def ran(*args: object) -> tuple[int, str, str]:
+        code = run([str(one) for one in args])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return ran
+
+
+def test_a_dump_is_reported_as_of_when_it_was_made(saved: Path, cli: Cli) -> None:
+    before = hashlib.sha256(saved.read_bytes()).digest(), saved.stat()
+    code, out, err = cli("report", saved, "--format", "json", "--columns", "all", "--no-keep")
+    assert code == 0, err
+    document = json.loads(out)
+    assert document["head"]["coverage"]["keys"] == 5
+    assert (hashlib.sha256(saved.read_bytes()).digest(), saved.stat().st_mtime_ns) == (before[0], before[1].st_mtime_ns)
+    assert "as of" in err, "which moment and whose dump is said"
+
+
+def test_keys_that_have_expired_since_are_found_with_their_ttls(saved: Path, cli: Cli) -> None:
+    code, out, err = cli("find", saved, "ttl<10s type:string,hash size>0", "--format", "json")
+    assert code == 0, err
+    found = {one["key"]: one for one in json.loads(out)["keys"]}
+    assert set(found) == {"session:1", "session:2"}
+    assert all(0 < one["ttl_ms"] <= 2_500 and one["memory_bytes"] > 0 for one in found.values()), "to the second"
+    assert found["session:2"]["type"] == "hash"
+
+
+def test_every_database_is_there(saved: Path, cli: Cli) -> None:
+    code, out, err = cli("find", "-n", "7", saved, "type:list", "--format", "json")
+    assert code == 0, err
+    assert [one["key"] for one in json.loads(out)["keys"]] == ["queue"]
+
+
+def test_the_time_goes_on_when_the_dump_is_closed(saved: Path, cli: Cli) -> None:
+    cli("find", saved, "user:1")
+    assert not wall_clock.is_stopped()
+    assert abs(wall_clock.now_s() - time.time()) < DAY_S
+
+
+def test_findings_and_patterns(saved: Path, cli: Cli) -> None:
+    assert cli("check", saved)[0] in (ExitCode.FINE, ExitCode.FOUND, ExitCode.UNKNOWN)
+    code, out, err = cli("patterns", saved)
+    assert code == 0, err
+    assert "session:" in out
+
+
+def test_another_server_loads_it(saved: Path, server: Server, cli: Cli) -> None:
+    """Redis has no import mode: it drops keys that have expired, and how many is said."""
+    program = binaries()[server.name].path
+    code, out, err = cli("find", saved, "*", "--count", "--server-binary", program)
+    if server.version < (7, 0):
+        assert code == ExitCode.USAGE
+        assert "Redis 7.0" in err
+        return
+    assert code == 0, err
+    imports = server.product == "valkey" and server.version >= (8, 1)
+    assert int(out) == (5 if imports else 3)
+    assert ("2 keys that have expired since are not shown" in err) is not imports
+
+
+CHANGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "truncated": (lambda whole: whole[: len(whole) // 2], "truncated"),
+    "checksum": (lambda whole: whole[:-1] + bytes([whole[-1] ^ 1]), "checksum does not match"),
+    "newer": (lambda whole: b"REDIS0999" + whole[9:], "newer than this server"),
+    "gzip": (gzip.compress, "compressed by gzip"),
+    "empty": (lambda _: b"", "is empty"),
+    "aof": (lambda _: b"*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n", "append-only file"),
+    "text": (lambda _: b"hello", "not a dump"),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_what_is_wrong_with_a_file_is_said(kind: str, valkey: Server, tmp_path: Path, cli: Cli) -> None:
+    valkey.admin.set("key", "value")
+    valkey.admin.hset("hash", mapping={f"field{index}": "x" * 50 for index in range(100)})
+    valkey.admin.save()
+    whole = (valkey.folder / "dump.rdb").read_bytes()
+    change, expected = CHANGES[kind]
+    path = tmp_path / "dump.rdb"
+    path.write_bytes(change(whole))
+    code, out, err = cli("report", path)
+    assert (code, out) == (ExitCode.USAGE, "")
+    assert expected in err
+
+
+def test_more_memory_than_is_free_is_refused(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "huge.rdb"
+    path.write_bytes(b"REDIS0011" + aux(b"used-mem", str(1 << 60).encode()))
+    code, _, err = cli("report", path)
+    assert code == ExitCode.USAGE
+    assert "1.00 EiB of memory" in err
+    assert "--force" in err
+
+
+def test_health_is_about_servers(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "dump.rdb"
+    path.write_bytes(b"REDIS0011")
+    code, _, err = cli("health", path)
+    assert code == ExitCode.USAGE
+    assert "dump" in err
+
+
+def aux(name: bytes, value: bytes) -> bytes:
+    return b"\xfa" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_a_head_or_an_error(data: bytes) -> None:
+    for head in (data, b"REDIS0011" + data, b"VALKEY080\xfa" + data):
+        try:
+            found = DumpHead.of(Path("any.rdb"), head)
+        except DumpError:
+            continue
+        assert found.version >= 0
+
+
+@given(
+    st.dictionaries(st.sampled_from(["redis-ver", "ctime", "used-mem", "aof-base", "other"]), st.integers(0, 1 << 31)),
+)
+def test_fields_come_back(fields: dict[str, int]) -> None:
+    data = b"REDIS0009"
+    for name, value in fields.items():
+        plain = str(value).encode()
+        packed = b"\xc2" + value.to_bytes(4, "little", signed=True) if value < 1 << 31 else None
+        data += b"\xfa" + bytes([len(name)]) + name.encode() + (packed or bytes([len(plain)]) + plain)
+    head = DumpHead.of(Path("any.rdb"), data + b"\xfe\x00")
+    assert head.made_at_s == fields.get("ctime")
+    assert head.used_memory_bytes == fields.get("used-mem")
+    assert head.server == (None if "redis-ver" not in fields else f"redis {fields['redis-ver']}")
+
+
+def test_which_files_are_taken_for_dumps(tmp_path: Path) -> None:
+    named, like, other = tmp_path / "a.rdb", tmp_path / "b", tmp_path / "c"
+    named.write_bytes(b"")
+    like.write_bytes(b"VALKEY080")
+    other.write_bytes(b"REDISH")
+    assert is_dump(named)
+    assert is_dump(like)
+    assert not is_dump(tmp_path / "missing.rdb")
+    assert not is_dump(tmp_path)
