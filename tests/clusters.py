@@ -75,15 +75,12 @@ class TestCluster:
 
     @property
     def primaries(self) -> list[Server]:
-        """The servers that are primaries now."""
         return [one.server for one in self.members if one.server.is_running and one.server.admin.role()[0] == b"master"]
 
     def server(self, node_id: str) -> Server:
-        """The server of a node."""
         return next(one.server for one in self.members if one.id == node_id)
 
     def node_id(self, server: Server) -> str:
-        """The id of a server's node."""
         return next(one.id for one in self.members if one.server is server)
 
     def client(self) -> RedisCluster:

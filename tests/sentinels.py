@@ -32,7 +32,6 @@ class Watched:
 
     @property
     def url(self) -> str:
-        """What leads to it."""
         hosts = ",".join(f"127.0.0.1:{port}" for port in self.ports)
         return f"sentinel://{hosts}/{SERVICE}"
 

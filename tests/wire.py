@@ -24,7 +24,6 @@ def bulk(text: bytes) -> bytes:
 
 
 def array(*items: bytes) -> bytes:
-    """An array on the wire."""
     return b"*%d\r\n%b" % (len(items), b"".join(items))
 
 
@@ -118,7 +117,6 @@ class Listener:
 
     @property
     def target(self) -> Target:
-        """Where it is."""
         return Target(port=self.port)
 
     async def __aenter__(self) -> Self:

@@ -206,7 +206,6 @@ class Asking:
         return replies
 
     def page(self, cursor: bytes, count: int) -> tuple[bytes, list[bytes]]:
-        """One SCAN."""
         (reply,) = self.run([(b"SCAN", cursor, b"COUNT", b"%d" % count)])
         assert isinstance(reply, list), reply
         return reply[0], reply[1]

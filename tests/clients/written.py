@@ -22,7 +22,6 @@ Keyspace = dict[bytes, Found]
 
 
 def keyspace(server: Server) -> Keyspace:
-    """Every key of a server."""
     admin = server.admin
     return {key: Found(admin.execute_command("TYPE", key), admin.pttl(key)) for key in admin.scan_iter(count=1_000)}
 

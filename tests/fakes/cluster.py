@@ -313,7 +313,6 @@ class SimulatedCluster:
         return Target(port=self.port)
 
     def keys(self) -> set[bytes]:
-        """The names of all keys."""
         return set(Keyspace(self.shape.keys, self.shape.seed).facts)
 
     def move(self, slots: int = 3) -> str:
@@ -321,7 +320,6 @@ class SimulatedCluster:
         return str(self._ask("move", slots))
 
     def add(self) -> str:
-        """Add a primary."""
         return str(self._ask("add"))
 
     def remove(self) -> str:

@@ -125,7 +125,6 @@ class Node:
 
     @property
     def size(self) -> int:
-        """How many keys it has."""
         of_slot = self.cluster.keyspace.of_slot
         return sum(len(of_slot[slot]) for slot in self._served)
 

@@ -95,7 +95,6 @@ def by_namespace(found: Iterable[Fact], paths: Mapping[bytes, Path]) -> dict[Pat
 
 
 def by_type(found: Iterable[Fact]) -> dict[bytes, Total]:
-    """The sum of every type."""
     totals: dict[bytes, Total] = {}
     for fact in found:
         totals.setdefault(fact.kind, Total()).add(fact)

@@ -29,7 +29,6 @@ SLOWLY_SEEN = 4 * KEYS
 
 
 def nodes_of(report: Report) -> dict[Path, Node]:
-    """Every namespace by its path."""
     return {tuple((node.name, node.separator) for node in path[1:]): path[-1] for path in report.summary.root.walk()}
 
 

@@ -30,7 +30,6 @@ def uproot(server: Server, names: Iterable[bytes]) -> None:
 
 
 def numbered(count: int, prefix: bytes = b"key:") -> list[bytes]:
-    """So many names."""
     return [b"%b%d" % (prefix, index) for index in range(count)]
 
 

@@ -48,7 +48,6 @@ ASKERS: Final = pytest.mark.parametrize("asker", ["engine", "python"])
 
 
 def asked_by(asker: str) -> AbstractContextManager[None]:
-    """Have one of ASKERS ask in a block."""
     return seeded(1) if asker == "python" else nullcontext()
 
 
@@ -74,7 +73,6 @@ async def connected(target: Target, **options: Any) -> AsyncIterator[Connection]
 
 
 async def failing(connection: Connection) -> ConnectFailure:
-    """How opening it fails."""
     with pytest.raises(ConnectFailure) as failed:
         await connection.open()
     await connection.close()

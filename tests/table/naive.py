@@ -74,7 +74,6 @@ def by_path(keys: Iterable[One], separators: Separators, depth: int | None = Non
 
 
 def nodes(root: Node) -> dict[PathName, Stats]:
-    """Every node of a report."""
     return {tuple((one.name, one.separator, one.kind) for one in path[1:]): path[-1].stats for path in root.walk()}
 
 

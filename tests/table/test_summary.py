@@ -64,7 +64,6 @@ def fresh(scope: Scope | None = None, node_budget: int = 4096) -> Aggregates:
 
 
 def aggregates_of(batches: Batches, scope: Scope | None = None, node_budget: int = 4096) -> Aggregates:
-    """Aggregates of these batches."""
     aggregates = fresh(scope, node_budget)
     for batch, asked_at_s in batches:
         add_batch(aggregates, batch, asked_at_s)

@@ -72,7 +72,6 @@ def report(
 
 
 def only(rule: str, **parameters: ParameterValue) -> RuleLevels:
-    """Levels at which a single rule warns."""
     severities = {finder.rule: Severity.OFF for finder in FINDERS} | {rule: Severity.WARN}
     return RuleLevels(severities, {rule: parameters})
 

@@ -22,7 +22,6 @@ from tests.made_report import earlier_report, estimate_report, made_report, part
 
 
 def report_of(*children: Node, kind: CoverageKind = CoverageKind.EXACT) -> Report:
-    """A report of these namespaces."""
     report = made_report()
     keys, memory = (sum(getattr(one.stats, name) or 0 for one in children) for name in ("keys", "memory_bytes"))
     top = Node(b"", b"", NodeKind.LITERAL, stats(keys, memory, 0, (b"string", keys)), children)

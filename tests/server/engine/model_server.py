@@ -219,7 +219,6 @@ pattern = "none"
 
 
 def identity(product: str, version: tuple[int, ...], policy: str = "noeviction") -> ServerIdentity:
-    """A server of this version."""
     return ServerIdentity(product=product, version=version, maxmemory_policy=display_text(policy))  # type: ignore[arg-type]
 
 
@@ -237,7 +236,6 @@ class Recorded(Aggregates):
         super().add_rows(lambda: made, rows, asked_at_s)
 
     def rows(self) -> list[tuple[object, ...]]:
-        """All rows in some order."""
         return sorted((row for table in self.tables for row in table.rows()), key=repr)
 
 

@@ -82,7 +82,6 @@ class Looking:
         return found
 
     def finding(self, rule: str) -> Finding:
-        """The one finding of a rule."""
         (found,) = self.found(rule)
         return found
 
@@ -91,7 +90,6 @@ class Looking:
         return found
 
     def line(self, panel_id: str, line_id: str) -> Line:
-        """A figure of a panel."""
         (found,) = [one for one in self.panel(panel_id).lines if one.id == line_id]
         return found
 

@@ -49,7 +49,6 @@ async def in_step(primary: Server) -> None:
 
 
 def write(server: Server, count: int) -> None:
-    """Write so many KB."""
     with server.client() as client:
         pipeline = client.pipeline(transaction=False)
         for number in range(count):

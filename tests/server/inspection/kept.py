@@ -68,7 +68,6 @@ class Kept:
 
     @property
     def rows(self) -> pl.DataFrame:
-        """All rows."""
         return pl.concat(self.tables) if self.tables else pl.DataFrame(schema=SCHEMA)
 
     @property

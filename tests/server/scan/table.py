@@ -16,7 +16,6 @@ class Table:
 
     @property
     def keys(self) -> set[bytes]:
-        """All keys that are there now."""
         return {key for _, key in self._keys}
 
     def resize(self, bits: int) -> None:
@@ -24,11 +23,9 @@ class Table:
         self.bits = bits
 
     def remove(self, keys: set[bytes]) -> None:
-        """Delete keys."""
         self._keys = [(position, key) for position, key in self._keys if key not in keys]
 
     def put(self, key: bytes, position: int) -> None:
-        """Add a key."""
         insort(self._keys, (position, key))
 
     def scan(self, cursor: int, count: int) -> tuple[int, list[bytes]]:
@@ -65,7 +62,6 @@ class Dict:
 
     @property
     def keys(self) -> set[bytes]:
-        """All keys that are there now."""
         return set(self._hashes)
 
     @property
@@ -98,7 +94,6 @@ class Dict:
             self._put(len(self._tables) - 1, key)
 
     def remove(self, key: bytes) -> None:
-        """Delete a key."""
         hashed = self._hashes.pop(key)
         for bits, table in zip(self._bits, self._tables, strict=True):
             table.get(hashed & (1 << bits) - 1, set()).discard(key)

@@ -45,7 +45,6 @@ COLON = Separators()
 
 
 async def found(connection: Connection, line: str, options: FindOptions = FULL, **more: Any) -> KeySearch:
-    """A search that has ended."""
     run = KeySearch(Deployment.over(connection), parse(line), options, **more)
     await run.run()
     return run
