@@ -31,7 +31,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.matching import natural
 from rtui.keyspace.text.quantities import LARGEST, Bounds
 from rtui.keyspace.text.segments import Separators
-from rtui.table.rows import Chunk, KeptRows
+from rtui.table.rows import KeptChunk, KeptRows
 from rtui.table.schema import NEVER, SCHEMA, keys_in_slices, keys_of
 
 _AT: Final = "row in its chunk"
@@ -40,7 +40,7 @@ _ORDER: Final = "order"
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class RowCondition:
     """A condition on rows, as expressions: true, false, or null where a needed fact is not known; empty, all pass."""
 
     names: tuple[pl.Expr, ...] = ()
@@ -83,7 +83,7 @@ class Found:
 
 
 def find(
-    chunks: Iterable[Chunk | None], condition: Condition, now_ms: int, limit: int, by: By | None = None
+    chunks: Iterable[KeptChunk | None], condition: RowCondition, now_ms: int, limit: int, by: By | None = None
 ) -> tuple[Found, Steps[None]]:
     """Return the matches of a condition, of which at most `limit` rows are kept, and the work that finds them.
 
@@ -95,7 +95,7 @@ def find(
     return found, _each(chunks, search.look_at)
 
 
-def _each(chunks: Iterable[Chunk | None], look_at: Callable[[Chunk], None]) -> Steps[None]:
+def _each(chunks: Iterable[KeptChunk | None], look_at: Callable[[KeptChunk], None]) -> Steps[None]:
     for chunk in chunks:
         yield None if chunk is None else partial(look_at, chunk)
 
@@ -103,7 +103,7 @@ def _each(chunks: Iterable[Chunk | None], look_at: Callable[[Chunk], None]) -> S
 class _Search:
     """Looks for rows, chunk by chunk."""
 
-    def __init__(self, found: Found, condition: Condition, now_ms: int, limit: int, by: By | None) -> None:
+    def __init__(self, found: Found, condition: RowCondition, now_ms: int, limit: int, by: By | None) -> None:
         self._found, self._condition, self._limit, self._by = found, condition, limit, by
         self._expired = (pl.col("expires_ms") != NEVER) & (pl.col("expires_ms") < now_ms)
         self._order = pl.DataFrame(schema={_ORDER: pl.Null})
@@ -112,7 +112,7 @@ class _Search:
         expressions += [] if by is None else [by.value]
         self._needed = tuple(dict.fromkeys(name for one in expressions for name in one.meta.root_names()))
 
-    def look_at(self, chunk: Chunk) -> None:
+    def look_at(self, chunk: KeptChunk) -> None:
         found, facts = self._found, self._condition.facts
         table = chunk.columns(self._needed).with_row_index(_AT)
         if facts is not None:
@@ -132,11 +132,11 @@ class _Search:
         elif self._limit:
             self._keep_first(chunk, table.select(_AT, self._by.value.alias(_ORDER)), self._by.is_descending)
 
-    def _keep(self, chunk: Chunk, table: pl.DataFrame) -> None:
+    def _keep(self, chunk: KeptChunk, table: pl.DataFrame) -> None:
         if table.height:
             self._found.rows = self._found.rows.vstack(_rows_of(chunk, table[_AT]))
 
-    def _keep_first(self, chunk: Chunk, table: pl.DataFrame, is_descending: bool) -> None:
+    def _keep_first(self, chunk: KeptChunk, table: pl.DataFrame, is_descending: bool) -> None:
         """Keep the first rows of these and of those kept before."""
         if self._order.height == self._limit and (worst := self._order[_ORDER][-1]) is not None:
             table = table.filter(pl.col(_ORDER) > worst if is_descending else pl.col(_ORDER) < worst)
@@ -173,7 +173,7 @@ def _first(table: pl.DataFrame, limit: int, is_descending: bool) -> pl.DataFrame
     return before.vstack(known.filter(order == edge).head(limit - before.height))
 
 
-def _rows_of(chunk: Chunk, at: pl.Series) -> pl.DataFrame:
+def _rows_of(chunk: KeptChunk, at: pl.Series) -> pl.DataFrame:
     return chunk.columns(SCHEMA)[at].cast(SCHEMA)
 
 
@@ -218,14 +218,14 @@ class PassRows:
         return is_of_all and fact.column in self.rows.known
 
 
-def condition_of(query: Query, separators: Separators, now_ms: int) -> Condition:
+def condition_of(query: Query, separators: Separators, now_ms: int) -> RowCondition:
     """Return the condition of a query on rows; times to live are as of `now_ms`, 0 ms if they have run out.
 
     Raises RegexError for an invalid expression, ValueError for nodes and shards, which must be replaced before, see
     `plan.on_slots`.
     """
     facts = [_fact(term, now_ms) for term in query.terms if term.spec.fact is not Fact.NAME]
-    return Condition(
+    return RowCondition(
         tuple(_name(term, separators) for term in name_terms(query)),
         pl.all_horizontal(*facts) if facts else None,
         tuple(fact.column for fact in query.facts),

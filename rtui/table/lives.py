@@ -13,7 +13,7 @@ import numpy as np
 
 from rtui.analysis.report.expiries import FINENESS, level_borders
 from rtui.analysis.report.members import TTL_EDGES_MS
-from rtui.table.sums import NONE, Chunk, Dense, Flags, Sparse, Tree, Whole, carried, compact, ranks
+from rtui.table.sums import NONE, ChunkRows, Dense, Flags, Sparse, Tree, Whole, carried, compact, ranks
 
 MOST_BINS: Final = 1 << 18
 """Bins of all groups together: 14 MB."""
@@ -63,7 +63,9 @@ class Lives:
         self._bases = np.concatenate(([self._borders[0] - _BEFORE_MIN], self._borders))
         """By level, where its bins are counted from."""
 
-    def add(self, chunk: Chunk, rows: Flags, left_ms: Whole, expires_ms: Whole, memory: tuple[Whole, Flags]) -> None:
+    def add(
+        self, chunk: ChunkRows, rows: Flags, left_ms: Whole, expires_ms: Whole, memory: tuple[Whole, Flags]
+    ) -> None:
         """Add the rows whose time to live is known: `left_ms` is the rest of it, negative for keys that do not expire.
 
         `memory` has the size of each and whether it is known.
@@ -89,7 +91,7 @@ class Lives:
         self._keep_largest(chunk.groups[measured], sizes[measured])
         self._add_expiries(chunk, expires_ms[expiring] // MINUTE_MS, expiring, np.where(has_size, sizes, 0))
 
-    def _add_expiries(self, chunk: Chunk, minutes: Whole, rows: Flags, sizes: Whole) -> None:
+    def _add_expiries(self, chunk: ChunkRows, minutes: Whole, rows: Flags, sizes: Whole) -> None:
         levels = np.searchsorted(self._borders, minutes, side="right")
         offsets = (np.maximum(minutes - self._bases[levels], 0) >> levels) >> self.coarseness
         bins = np.where(levels == 0, offsets, _BEFORE_MIN + (levels << _LEVEL_BITS) + offsets)
@@ -97,7 +99,7 @@ class Lives:
             return
         numbers, at = compact(bins)
         found, at = compact(chunk.at[rows] * len(numbers) + at)
-        cells, sizes = Chunk(at), sizes[rows]
+        cells, sizes = ChunkRows(at), sizes[rows]
         groups, bins = chunk.used[found // len(numbers)], numbers[found % len(numbers)]
         halves = cells.halves(sizes)
         self._expiries.add(groups, bins, cells.keys, halves[:, 0], halves[:, 1], cells.squares(sizes))

@@ -51,7 +51,7 @@ _CHOICES: Final = (Style.CAMEL, Style.PASCAL, Style.SNAKE, Style.KEBAB, Style.UP
 """Styles that a namespace can have, if the registry names none."""
 
 
-class Place(NamedTuple):
+class NamedPlace(NamedTuple):
     """Where keys are."""
 
     entry: int
@@ -62,7 +62,7 @@ class Place(NamedTuple):
 CountedName: TypeAlias = tuple[int, bytes, int, KeyCount]
 """Keys of an entry, or of a namespace, the longest that any of them has, of whose names the same is found."""
 
-OTHERS: Final = Place(-2, b"")
+OTHERS: Final = NamedPlace(-2, b"")
 """The place of all keys counted as others."""
 
 
@@ -78,7 +78,7 @@ class NamingCounts:
         self.kept = self.enabled | (STYLE_BITS if has_styles else 0)
         """And of keys without one."""
         self._namespace = namespaces(self._rules.config.separators)
-        self._counts: defaultdict[tuple[Place, int], KeyCount] = defaultdict(KeyCount)
+        self._counts: defaultdict[tuple[NamedPlace, int], KeyCount] = defaultdict(KeyCount)
         self._found: dict[tuple[int, bytes, int], KeyCount] = {}
         """The same counts by entry, namespace and findings, as far as they were requested."""
         self._second: defaultdict[bytes, set[bytes]] = defaultdict(set)
@@ -144,7 +144,7 @@ class NamingCounts:
             if len(self._second[first]) > MOST_SECOND:
                 self._join(first)
                 namespace = first
-        count = self._counts[Place(entry, namespace), found]
+        count = self._counts[NamedPlace(entry, namespace), found]
         if namespace == longest:
             self._found[entry, namespace, found] = count
         return count
@@ -155,7 +155,7 @@ class NamingCounts:
         self._found.clear()
         below = self._second.pop(first, set())
         for place, found in [one for one in self._counts if one[0].namespace in below]:
-            self._counts[Place(place.entry, first), found].merge(self._counts.pop((place, found)))
+            self._counts[NamedPlace(place.entry, first), found].merge(self._counts.pop((place, found)))
 
     def _bound(self) -> None:
         """Count small places as others, by rule, if there are too many."""
@@ -183,7 +183,7 @@ class NamingCounts:
             rules.append(self._rule_report(MIXED_CASE, mixed, figures))
         for at in range(len(NAME_RULES)):
             if self._rules.enabled >> at & 1:
-                counts: defaultdict[Place, KeyCount] = defaultdict(KeyCount)
+                counts: defaultdict[NamedPlace, KeyCount] = defaultdict(KeyCount)
                 for (place, found), count in self._counts.items():
                     if found >> at & 1:
                         counts[place].merge(count)
@@ -192,7 +192,7 @@ class NamingCounts:
                 yield from slicer.pause()
         return NamingReport(tuple(rules))
 
-    def _rule_report(self, rule: str, counts: dict[Place, KeyCount], figures: Figures) -> NameRuleReport:
+    def _rule_report(self, rule: str, counts: dict[NamedPlace, KeyCount], figures: Figures) -> NameRuleReport:
         """Return one rule with the keys that break it, by place."""
         whole, others = joined(counts.values()), counts.pop(OTHERS, KeyCount()).keys
         ranked = sorted(counts.items(), key=lambda one: (-one[1].keys, one[0]))
@@ -207,7 +207,7 @@ class NamingCounts:
             examples=whole.example_keys,
         )
 
-    def _place_report(self, place: Place, count: KeyCount, figures: Figures) -> NamePlace:
+    def _place_report(self, place: NamedPlace, count: KeyCount, figures: Figures) -> NamePlace:
         entries = self._registry.entries
         pattern = entries[place.entry].pattern.text if place.entry >= 0 else ""
         return NamePlace(
@@ -219,13 +219,13 @@ class NamingCounts:
             count.shortened,
         )
 
-    def _mixed(self, entry_keys: Callable[[int], int], slicer: Slicer) -> Slices[dict[Place, KeyCount]]:
+    def _mixed(self, entry_keys: Callable[[int], int], slicer: Slicer) -> Slices[dict[NamedPlace, KeyCount]]:
         """Return by first segment with several styles the keys that are not in the most common one."""
-        styles, mixed = self._rules.config.styles, dict[Place, KeyCount]()
+        styles, mixed = self._rules.config.styles, dict[NamedPlace, KeyCount]()
         choices = [one for one in Style if (one in _CHOICES if styles is None else one in styles)]
         share = self._registry.rules.parameter(MIXED_CASE, "share")
         assert isinstance(share, float)  # noqa: S101 - it is declared so
-        by_place: defaultdict[Place, defaultdict[Style, KeyCount]] = defaultdict(lambda: defaultdict(KeyCount))
+        by_place: defaultdict[NamedPlace, defaultdict[Style, KeyCount]] = defaultdict(lambda: defaultdict(KeyCount))
         for place, written, count in self._styled(entry_keys):
             by_place[place][written].merge(count)
             yield from slicer.pause()
@@ -238,16 +238,16 @@ class NamingCounts:
             yield from slicer.pause()
         return mixed
 
-    def _styled(self, entry_keys: Callable[[int], int]) -> Iterator[tuple[Place, Style, KeyCount]]:
+    def _styled(self, entry_keys: Callable[[int], int]) -> Iterator[tuple[NamedPlace, Style, KeyCount]]:
         """Yield keys by first segment and style; all keys of an entry count under its pattern's segment and style."""
         for (place, found), count in self._counts.items():
             if place.entry == NO_PATTERN and found & STYLE_BITS:
-                yield Place(NO_PATTERN, self._namespace(place.namespace)[0]), styles_found(found), count
+                yield NamedPlace(NO_PATTERN, self._namespace(place.namespace)[0]), styles_found(found), count
         for index, entry in enumerate(self._registry.entries):
             keys = entry_keys(index)
             written = self._rules.styles(entry.pattern.sample(), index)
             if keys and entry.is_named_here and written != ALL_STYLES:
-                yield Place(NO_PATTERN, self._namespace(_beginning(entry))[0]), written, KeyCount(keys)
+                yield NamedPlace(NO_PATTERN, self._namespace(_beginning(entry))[0]), written, KeyCount(keys)
 
 
 _NONE: Final = (b"", b"")

@@ -25,7 +25,7 @@ from rtui.table.lives import Lives
 from rtui.table.patterns import Patterns
 from rtui.table.schema import NEVER
 from rtui.table.slots import Slots, checksums_and_slots, tags_of
-from rtui.table.sums import Chunk, Dense, Flags, Spreads, Whole, carried
+from rtui.table.sums import ChunkRows, Dense, Flags, Spreads, Whole, carried
 from rtui.table.top_keys import Tops
 
 STRING: Final = "string"
@@ -121,18 +121,18 @@ class Partial:
 
     def add_placed(self, table: pl.DataFrame, nodes: Whole, *, is_unread: bool = False) -> pl.DataFrame:
         """Add rows whose nodes are known already, with a column `asked_ms`; as `add`."""
-        rows = Columns(table, self._types_of(table["type"]))
+        rows = RowColumns(table, self._types_of(table["type"]))
         if is_unread:
             self.unread += table.height
         else:
             self.keys += table.height
-        chunk = Chunk(self._cells_of(nodes, rows.types))
+        chunk = ChunkRows(self._cells_of(nodes, rows.types))
         self._count(chunk, rows)
         self.memory.add(chunk, rows.memory[rows.has_memory], rows.has_memory)
         self.lives.add(chunk, rows.has_ttl, rows.left_ms, rows.expires_ms, (rows.memory, rows.has_memory))
         has_length = rows.has_length & (rows.types > 0)
         if has_length.any():
-            by_type = Chunk(2 * rows.types[has_length] + rows.is_sampled[has_length])
+            by_type = ChunkRows(2 * rows.types[has_length] + rows.is_sampled[has_length])
             self.lengths.add(by_type, rows.lengths[has_length], np.ones(len(by_type.groups), np.bool_))
         self._judge(rows)
         keys = table.select(pl.coalesce("raw", pl.col("name").cast(pl.Binary)).alias("key")).to_series()
@@ -148,7 +148,7 @@ class Partial:
         self.shrink()
         return entered
 
-    def _count(self, chunk: Chunk, rows: Columns) -> None:
+    def _count(self, chunk: ChunkRows, rows: RowColumns) -> None:
         counts = np.zeros((len(chunk.used), FREQUENCY.stop), np.int64)
         counts[:, KEYS] = chunk.keys
         for column, edges, (values, known) in (
@@ -176,7 +176,7 @@ class Partial:
         self.strings.add(chunk.used, figures)
         carried(self.strings.rows[:, LOW : HIGH + 1])
 
-    def _judge(self, rows: Columns) -> None:
+    def _judge(self, rows: RowColumns) -> None:
         """Count keys above the thresholds, as far as their facts are known."""
         for number in np.flatnonzero(np.bincount(rows.types)).tolist():
             key_type = self.types[number]
@@ -277,7 +277,7 @@ class Partial:
         self.examples = self.examples.taken(to_nodes)
 
 
-class Columns:
+class RowColumns:
     """The columns of a chunk as arrays, each with a mask of the rows with a known value."""
 
     def __init__(self, table: pl.DataFrame, types: Whole) -> None:

@@ -27,11 +27,11 @@ from rtui.registry.patterns import Literal, Part, Pattern
 from rtui.registry.registry import Registry
 from rtui.table.key_count import LONGEST_EXAMPLE, Examples, KeyCount
 from rtui.table.name_shapes import LiteralText, NameShapes
-from rtui.table.partial import Columns
+from rtui.table.partial import RowColumns
 from rtui.table.registered import CountedBreach, CountedEntries, Layout, RegistryCounts
 from rtui.table.schema import keys_of
 from rtui.table.segments import Hashes
-from rtui.table.sums import Chunk, Flags, Whole, size_buckets, whole
+from rtui.table.sums import ChunkRows, Flags, Whole, size_buckets, whole
 
 MOST_SHAPES: Final = 65_536
 """Most remembered shapes; beyond, all are forgotten."""
@@ -141,10 +141,10 @@ class RegisteredRows:
                 keys = {place - 1: int(one[place]) for place in np.flatnonzero(one).tolist()}
                 if keys:
                     layouts.append((Layout(key_type, *[bool(layout & bit) for bit in _BITS]), keys))
-        chunk = Chunk(places)
+        chunk = ChunkRows(places)
         sizes = chunk.halves(rows.memory[rows.has_memory], rows.has_memory).tolist()
         expires = rows.has_ttl & (rows.left_ms >= 0) & self._has_least_ttl[entries]
-        lives = Chunk(places[expires])
+        lives = ChunkRows(places[expires])
         longest = lives.greatest(rows.left_ms[expires])
         is_shown = np.ones(len(places), bool) if self._counts.is_sample else (entries >= 0) | rows.are_long
         shown = [(place - 1, count) for place, count in rows.groups(places, is_shown, self._shown, size)]
@@ -190,7 +190,7 @@ class RegisteredRows:
         return found
 
 
-class _Rows(Columns):
+class _Rows(RowColumns):
     """Rows as arrays, with their keys."""
 
     def __init__(self, table: pl.DataFrame, checksums: Whole, *, is_sample: bool) -> None:
@@ -219,7 +219,7 @@ class _Rows(Columns):
         places = np.flatnonzero(some)
         if not len(places):
             return []
-        chunk, has_memory = Chunk(groups[places]), self.has_memory[places]
+        chunk, has_memory = ChunkRows(groups[places]), self.has_memory[places]
         known, memory = chunk.count(has_memory).tolist(), self.memory[places][has_memory]
         sizes = chunk.halves(memory, has_memory).tolist()
         shown.add(chunk.groups, self._keys.gather(places), self._checksums[places], most)
@@ -241,7 +241,7 @@ class _Rows(Columns):
         return [*found.items()]
 
 
-def _sketches(chunk: Chunk, sizes: Whole, rows: Flags) -> Iterator[tuple[int, Sketch]]:
+def _sketches(chunk: ChunkRows, sizes: Whole, rows: Flags) -> Iterator[tuple[int, Sketch]]:
     """Yield the spread of sizes of each group that has any."""
     buckets: defaultdict[int, dict[int, int]] = defaultdict(dict)
     for group, bucket, count in zip(*(one.tolist() for one in chunk.sparse(size_buckets(sizes), rows)), strict=True):

@@ -36,7 +36,7 @@ _INTEGERS: Final = ((pl.Int8(), 1 << 7), (pl.Int16(), 1 << 15), (pl.Int32(), 1 <
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class KeptChunk:
     """Rows that lie together, with a few columns at a time."""
 
     height: int
@@ -52,10 +52,10 @@ class Chunk:
         left_out = (pl.lit(self.same[name], SCHEMA[name]).alias(name) for name in names if name in self.same)
         return found.with_columns(*left_out).select(names)
 
-    def after(self, skipped: int) -> Chunk:
+    def after(self, skipped: int) -> KeptChunk:
         """Return these rows without the first ones."""
         read = self.read
-        return Chunk(self.height - skipped, self.same, lambda names: read(names)[skipped:]) if skipped else self
+        return KeptChunk(self.height - skipped, self.same, lambda names: read(names)[skipped:]) if skipped else self
 
 
 class KeptRows:
@@ -72,7 +72,7 @@ class KeptRows:
         """Why the rows are no longer kept, without a full stop; empty if they are."""
         self.known: set[str] = set()
         self._budget_bytes, self._most_rows, self._folder = budget_bytes, most_rows, folder
-        self._parts: tuple[list[Chunk], list[pl.DataFrame]] = [], []
+        self._parts: tuple[list[KeptChunk], list[pl.DataFrame]] = [], []
         """Packed chunks, and rows not yet packed; both are replaced at once, so that no row is in both."""
         self._open_rows = self._bytes = 0
         self._is_spilling = self._is_all = False
@@ -126,7 +126,7 @@ class KeptRows:
         if self._files is not None:
             self._files.close()
 
-    def chunks(self, seen: int = 0) -> Iterator[Chunk]:
+    def chunks(self, seen: int = 0) -> Iterator[KeptChunk]:
         """Yield all rows kept by now, except for the first `seen`, in the order in which they came."""
         packed, opened = self._parts
         tables = [*opened]
@@ -148,7 +148,7 @@ class KeptRows:
         if not self.why_none:
             self._parts, self._open_rows = ([*packed, chunk], []), 0
 
-    def _spilled(self, table: pl.DataFrame, number: int) -> Chunk:
+    def _spilled(self, table: pl.DataFrame, number: int) -> KeptChunk:
         """Write rows into a file; raises OSError."""
         assert self._folder is not None  # noqa: S101 - spilling
         if self._files is None:
@@ -159,7 +159,7 @@ class KeptRows:
         path = self._files.path / f"{number:06}.parquet"
         with self._files.create(path.name) as file:
             table.drop(*same).write_parquet(file, compression="lz4", statistics=False)
-        return Chunk(table.height, same, lambda columns: pl.read_parquet(path, columns=list(columns)))
+        return KeptChunk(table.height, same, lambda columns: pl.read_parquet(path, columns=list(columns)))
 
 
 def _joined(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -206,8 +206,8 @@ def _left_in_groups(of_process: Path, root: Path) -> list[int]:
 _VERSION_1: Final = ("memory.limit_in_bytes", "memory.usage_in_bytes")
 
 
-def _in_memory(table: pl.DataFrame, same: dict[str, Any]) -> Chunk:
-    return Chunk(table.height, same, table.select)
+def _in_memory(table: pl.DataFrame, same: dict[str, Any]) -> KeptChunk:
+    return KeptChunk(table.height, same, table.select)
 
 
 def _same(table: pl.DataFrame) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def _same(table: pl.DataFrame) -> dict[str, Any]:
     return found
 
 
-def _packed(table: pl.DataFrame) -> Chunk:
+def _packed(table: pl.DataFrame) -> KeptChunk:
     same = _same(table)
     columns = [_narrow(column) for column in table.drop(*same)]
     return _in_memory(pl.DataFrame(columns).rechunk(), same)

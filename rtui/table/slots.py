@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from rtui.keyspace.slots import SLOTS
-from rtui.table.sums import MASK, Chunk, Flags, Whole, carried
+from rtui.table.sums import MASK, ChunkRows, Flags, Whole, carried
 
 KEYS, LOW, HIGH, UNMEASURED, TTL_KNOWN, LASTING = range(6)
 """Columns of `Slots.rows`: keys, both halves of their bytes, keys of unknown memory, keys of known time to live, and
@@ -106,7 +106,7 @@ class Slots:
         """
         sizes, has_size = memory
         has_ttl, is_lasting = ttl
-        chunk = Chunk(slots)
+        chunk = ChunkRows(slots)
         columns = (
             chunk.keys,
             chunk.halves(np.where(has_size, sizes, 0)),

@@ -162,7 +162,7 @@ def _explains(below: Cliff, cliff: Cliff) -> bool:
     return is_below and is_then and 2 * as_estimate(below.keys).value > as_estimate(cliff.keys).value
 
 
-class Part(NamedTuple):
+class SummaryPart(NamedTuple):
     """A node of the report, with the figures needed to add it to its parent."""
 
     node: Node
@@ -181,10 +181,10 @@ class NodeReports:
         self._figures = figures
         self._slicer = slicer
 
-    def part(self, pattern: FoldedNode, patterns_above: int = 0, *, is_root: bool = False) -> Slices[Part]:
+    def part(self, pattern: FoldedNode, patterns_above: int = 0, *, is_root: bool = False) -> Slices[SummaryPart]:
         """Return the node of the report for a pattern and all below it."""
         patterns = patterns_above + (pattern.kind is NodeKind.PATTERN)
-        below: list[Part] = []
+        below: list[SummaryPart] = []
         for child in pattern.below:
             part = yield from self.part(child, patterns)
             below.append(part)
@@ -210,7 +210,7 @@ class NodeReports:
             examples=tuple([key for _, key in pattern.examples]) if patterns and own else (),
         )
         weight = 0 if tally.memory is None else tally.memory.sum, tally.keys
-        return Part(node, weight, names if patterns <= 1 else 0)
+        return SummaryPart(node, weight, names if patterns <= 1 else 0)
 
 
 def _distinct(pattern: FoldedNode, least: int) -> int | Estimate:

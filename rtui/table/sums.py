@@ -1,6 +1,6 @@
 """Sums of numbers by group: a dense table of few columns, or a sparse one of arbitrary buckets; the spread of sizes.
 
-Groups are numbers from 0 on; each row of a chunk has one. `Chunk` adds the rows of a chunk up by group; `Dense` and
+Groups are numbers from 0 on; each row of a chunk has one. `ChunkRows` adds the rows of a chunk up by group; `Dense` and
 `Sparse` keep these sums, and take over the sums of others, whose groups have other numbers. All whole numbers are 64
 bits wide and sums of bytes are kept in two of them (`halves`), so that nothing wraps whatever a server reports; sums of
 squares are floating-point. The order of additions makes no difference but in the last digits of squares.
@@ -66,7 +66,7 @@ def compact(numbers: Whole) -> tuple[Whole, Whole]:
     return found + least, at[shifted]
 
 
-class Chunk:
+class ChunkRows:
     """The rows of a chunk by group."""
 
     def __init__(self, groups: Whole) -> None:
@@ -291,7 +291,7 @@ class Spreads:
         """By group: the largest size, and the smallest times -1."""
         self.buckets = Sparse(BUCKET_BITS)
 
-    def add(self, chunk: Chunk, sizes: Whole, rows: Flags) -> None:
+    def add(self, chunk: ChunkRows, sizes: Whole, rows: Flags) -> None:
         counts = chunk.count(rows)
         self.sums.add(chunk.used, np.column_stack((counts, chunk.halves(sizes, rows))))
         carried(self.sums.rows[:, 1:])

@@ -20,7 +20,7 @@ from rtui.keyspace.text.identifiers import Identifiers, KeySegments
 from rtui.keyspace.text.segments import Separators
 from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.lives import MINUTE_MS, Lives
-from rtui.table.sums import Chunk, whole
+from rtui.table.sums import ChunkRows, whole
 
 PathName = tuple[tuple[bytes, bytes, NodeKind], ...]
 """What tells nodes apart, from the first level on."""
@@ -176,7 +176,7 @@ def binned(
     if minutes:
         moments = np.array(minutes, np.int64) * MINUTE_MS
         left = np.maximum(moments - origin_min * MINUTE_MS, 0)
-        lives.add(Chunk(np.zeros(len(minutes), np.int64)), np.ones(len(minutes), bool), left, moments, memory)
+        lives.add(ChunkRows(np.zeros(len(minutes), np.int64)), np.ones(len(minutes), bool), left, moments, memory)
     lives._join(coarser)
     _, starts, keys, low, high, squares = lives.expiries()
     counted = (

@@ -23,7 +23,7 @@ from rtui.table.partial import Partial, Thresholds
 from rtui.table.patterns import Patterns
 from rtui.table.schema import NEVER
 from rtui.table.slots import HeavyTags
-from rtui.table.sums import Chunk, whole
+from rtui.table.sums import ChunkRows, whole
 from tests.examples import examples
 from tests.table.drawn_rows import ROWS, STARTED_MS, rows_of, table_of
 
@@ -166,7 +166,7 @@ def test_bins_of_expiries_are_bounded_and_the_same_in_any_order() -> None:
         made = Lives(STARTED_MS // 60_000)
         for some in np.array_split(order, parts):
             rows, sizes = np.ones(len(some), np.bool_), np.full(len(some), 100)
-            made.add(Chunk(groups[some]), rows, left[some], left[some] + STARTED_MS, (sizes, rows))
+            made.add(ChunkRows(groups[some]), rows, left[some], left[some] + STARTED_MS, (sizes, rows))
         return made
 
     once, again = added(np.arange(len(groups)), 1), added(np.argsort(left), 7)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from rtui.keyspace.slices import finish
 from rtui.table import rows
-from rtui.table.kept_rows import By, Condition, find
+from rtui.table.kept_rows import By, RowCondition, find
 from rtui.table.private_folder import PrivateFolder, remove_left
 from rtui.table.rows import KeptRows, free_memory
 from rtui.table.schema import NEVER, SCHEMA, keys_of, names_of
@@ -106,16 +106,16 @@ def test_rows_come_back_from_files_as_they_were(found: list[pl.DataFrame], chunk
 
 CONDITIONS = st.sampled_from(
     [
-        Condition(),
-        Condition((pl.col("name").str.starts_with("a"),)),
-        Condition((), pl.col("memory_bytes") > 100, ("memory_bytes",)),
-        Condition((pl.col("name") != "",), (pl.col("idle_s") < 5) & (pl.col("type") == "hash"), ("type", "idle_s")),
-        Condition((), pl.col("expires_ms") < NOW_MS + 2, ("expires_ms",)),
+        RowCondition(),
+        RowCondition((pl.col("name").str.starts_with("a"),)),
+        RowCondition((), pl.col("memory_bytes") > 100, ("memory_bytes",)),
+        RowCondition((pl.col("name") != "",), (pl.col("idle_s") < 5) & (pl.col("type") == "hash"), ("type", "idle_s")),
+        RowCondition((), pl.col("expires_ms") < NOW_MS + 2, ("expires_ms",)),
     ]
 )
 
 
-def passing_by(condition: Condition) -> pl.Expr:
+def passing_by(condition: RowCondition) -> pl.Expr:
     """All of a condition as one expression."""
     return pl.all_horizontal(pl.lit(True), *condition.names, *([] if condition.facts is None else [condition.facts]))
 
@@ -127,7 +127,9 @@ ORDERED = st.builds(lambda column, is_descending: By(pl.col(column), is_descendi
 
 
 @given(TABLES, CONDITIONS, ORDERED | st.none(), st.integers(0, 9), st.integers(1, 12))
-def test_what_is_found(found: list[pl.DataFrame], condition: Condition, by: By | None, limit: int, chunk: int) -> None:
+def test_what_is_found(
+    found: list[pl.DataFrame], condition: RowCondition, by: By | None, limit: int, chunk: int
+) -> None:
     result, work = find(kept(found, chunk).chunks(), condition, NOW_MS, limit, by)
     finish(work)
     table = whole(found)
@@ -152,7 +154,7 @@ def test_what_is_found(found: list[pl.DataFrame], condition: Condition, by: By |
 
 def test_a_question_can_be_left_off() -> None:
     found = [numbered(1, start) for start in range(4)]
-    result, work = find(kept(found, 1).chunks(), Condition(), NOW_MS, 9)
+    result, work = find(kept(found, 1).chunks(), RowCondition(), NOW_MS, 9)
     next(work)()  # type: ignore[misc]
     next(work)()  # type: ignore[misc]
     work.close()
@@ -227,7 +229,7 @@ def test_rows_beyond_the_budget_go_into_private_files(folder: Path) -> None:
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
     result, work = find(
         made.chunks(),
-        Condition((), pl.col("memory_bytes") >= 30, ("memory_bytes",)),
+        RowCondition((), pl.col("memory_bytes") >= 30, ("memory_bytes",)),
         NOW_MS,
         3,
         By(pl.col("memory_bytes"), True),

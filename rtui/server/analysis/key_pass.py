@@ -78,7 +78,7 @@ NO_ESTIMATE: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ClusterPart:
     """Some nodes of a cluster, whose keys one of several processes inspects."""
 
     target: Target
@@ -100,7 +100,7 @@ class AnalysisPass:
         only: ScanFilter,
         deployment: Deployment,
         control: RunControl,
-        part: Part | None = None,
+        part: ClusterPart | None = None,
     ) -> None:
         """Count the keys that `only` lets through, in a `part` of a cluster or all of it.
 

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, NoReturn, ca
 
 from rtui.keyspace.slots import SLOTS, each_slot
 from rtui.keyspace.text.display import SafeText
-from rtui.server.analysis.key_pass import AnalysisPass, Part, in_slices
+from rtui.server.analysis.key_pass import AnalysisPass, ClusterPart, in_slices
 from rtui.server.analysis.table_import import import_counting
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.files import reason_of
@@ -75,7 +75,7 @@ LARGE_BYTES: Final = 1 << 18
 class Work(NamedTuple):
     """The task of a worker; the first message to it."""
 
-    part: Part
+    part: ClusterPart
     options: AnalysisOptions
     environment: Mapping[str, str]
     garbage: tuple[int, int, int]
@@ -107,7 +107,7 @@ class Failed(NamedTuple):
     happened: SafeText
 
 
-class Found(NamedTuple):
+class WorkerResult(NamedTuple):
     """All that is found out in a part; can be pickled."""
 
     sums: Collected
@@ -116,7 +116,7 @@ class Found(NamedTuple):
     notes: Sequence[SafeText]
 
 
-def collect(part: Part, options: AnalysisOptions, parent: Parent | None = None) -> Found:
+def collect(part: ClusterPart, options: AnalysisOptions, parent: Parent | None = None) -> WorkerResult:
     """Inspect a part of a cluster, and return its sums; raises an RtuiError if it is not possible.
 
     Needs nothing of the process but rtui: it connects by itself, and its arguments and result can be pickled, passwords
@@ -126,7 +126,7 @@ def collect(part: Part, options: AnalysisOptions, parent: Parent | None = None) 
 
 
 @for_purpose(Purpose.INSPECTION)
-async def _collect(part: Part, options: AnalysisOptions, parent: Parent | None) -> Found:
+async def _collect(part: ClusterPart, options: AnalysisOptions, parent: Parent | None) -> WorkerResult:
     await asyncio.to_thread(import_counting)
     log = CommandLog()
     control = RunControl(options.pace) if parent is None else parent.control(options, log)
@@ -158,7 +158,7 @@ async def _collect(part: Part, options: AnalysisOptions, parent: Parent | None) 
         await in_slices(made.findings.add_held())
         sums = made.findings.collected()
         notes = (*deployment.notes, *made.notes)
-        return Found(sums, ScanPart.ended(scan, _keys(made), part.slots), made.nodes.facts(), notes)
+        return WorkerResult(sums, ScanPart.ended(scan, _keys(made), part.slots), made.nodes.facts(), notes)
     finally:
         await deployment.close()
         log.end()
@@ -302,11 +302,11 @@ class Worker:
 
     number: int
     """From 0 on, as the parts of the scan."""
-    part: Part
+    part: ClusterPart
     scan: PartedScan
     turns: ServerTurns
     log: CommandLog
-    found: Found | None = None
+    found: WorkerResult | None = None
     _process: asyncio.subprocess.Process | None = None
     _limit: asyncio.Timeout | None = None
 
@@ -353,7 +353,7 @@ class Worker:
                             giving.pop(server).cancel()
                         case Failed(happened):
                             raise RtuiError("A worker has failed", happened)
-                        case Found() as found:
+                        case WorkerResult() as found:
                             self.found = found
         except TimeoutError:
             raise RtuiError("A worker has failed", f"Its worker process did not end within {STOP_S:g} s.") from None
@@ -410,7 +410,9 @@ def divided(sizes: Mapping[str, int | None], most: int) -> list[list[str]]:
     return lists
 
 
-def parts_of(nodes: Sequence[NodeInspection], deployment: Deployment, began_at_s: float, most: int) -> list[Part]:
+def parts_of(
+    nodes: Sequence[NodeInspection], deployment: Deployment, began_at_s: float, most: int
+) -> list[ClusterPart]:
     """Return parts of a cluster, each with a reachable node; slots that no node serves are in the first."""
     sizes = {node.node.id: node.size for node in nodes if node.failure is None}
     lists = divided(sizes, most)
@@ -420,7 +422,7 @@ def parts_of(nodes: Sequence[NodeInspection], deployment: Deployment, began_at_s
     found = [frozenset[int]().union(*(slots[one] for one in some)) for some in lists]
     found[0] |= unserved
     return [
-        Part(deployment.target_of(some[0]), frozenset(some), of_part, began_at_s)
+        ClusterPart(deployment.target_of(some[0]), frozenset(some), of_part, began_at_s)
         for some, of_part in zip(lists, found, strict=True)
     ]
 

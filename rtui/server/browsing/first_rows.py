@@ -30,7 +30,7 @@ from rtui.server.scan.node_scan import MAX_LOSSES
 from rtui.server.scan.page import BeginAgainError, ScanFilter, SizeSnapshot, read_snapshot, scan_page, snapshot_commands
 from rtui.server.scan.progress import Cost
 from rtui.server.scan.run_control import YIELD_S, RunControl
-from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, can_sample, contradiction, sample, sample_slots
+from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, KeySample, can_sample, contradiction, sample, sample_slots
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, ServerBusyError
@@ -210,7 +210,7 @@ class Overviews:
                 node.connection.cursors_are_positions = False
             return taken.failure is None
 
-    async def _sample_cursors(self, lane: Lane, size: int | None, share: float) -> Sample:
+    async def _sample_cursors(self, lane: Lane, size: int | None, share: float) -> KeySample:
         """Sample, and write counts early and again at the end; `size` is DBSIZE if known. A failure ends it early.
 
         If only a `share` of the sample is taken on this lane, the counts are left to `_write_estimates`: counts of
@@ -218,7 +218,7 @@ class Overviews:
         """
         traffic, bytes_in, bytes_out = lane.traffic, lane.traffic.bytes_in, lane.traffic.bytes_out
 
-        def show(taken: Sample) -> Slices[None]:
+        def show(taken: KeySample) -> Slices[None]:
             self.total = taken.total
             yield from self._write_estimates(size if size is not None else self.total)
 

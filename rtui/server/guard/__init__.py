@@ -22,7 +22,7 @@ from rtui.server.guard.evidence import (
     Consent,
     ConsumerEvidence,
     Evidence,
-    Metric,
+    SlotMetric,
     TypeEvidence,
     VectorEvidence,
     counts_sizes,
@@ -91,7 +91,7 @@ def info(section: str) -> Command:
 
 def hotkeys_start(consent: Consent) -> Command:
     """Start a session that measures hot keys and ends by itself, as far as the user has agreed: Redis 8.6."""
-    metrics = [metric.encode() for metric in Metric if metric in consent.metrics]
+    metrics = [metric.encode() for metric in SlotMetric if metric in consent.metrics]
     argv = [b"HOTKEYS", b"START", b"METRICS", b"%d" % len(metrics), *metrics, b"COUNT", b"%d" % consent.count]
     argv += [b"DURATION", b"%d" % consent.duration_s, b"SAMPLE", b"%d" % consent.sample_ratio]
     return build_command(*argv, consent=consent)

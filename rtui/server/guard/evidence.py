@@ -310,7 +310,7 @@ MAX_TRACKED_KEYS: Final = 64
 """The most keys that a server tracks in one hot-key session."""
 
 
-class Metric(StrEnum):
+class SlotMetric(StrEnum):
     """A measurement of keys in a hot-key session."""
 
     CPU = "CPU"
@@ -327,7 +327,7 @@ class Consent:
     """The time after which the server ends it by itself."""
     sample_ratio: int
     """Every n-th command is measured."""
-    metrics: tuple[Metric, ...] = (Metric.CPU, Metric.NET)
+    metrics: tuple[SlotMetric, ...] = (SlotMetric.CPU, SlotMetric.NET)
     count: int = MAX_TRACKED_KEYS
     """The number of keys tracked for each metric."""
     discards_result: bool = False

@@ -18,7 +18,7 @@ from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import display_text
 from rtui.server import guard
 from rtui.server.facts.preview.value_reader import items, mapping, pairs
-from rtui.server.guard.evidence import Consent, Metric
+from rtui.server.guard.evidence import Consent, SlotMetric
 from rtui.server.wire.capability import CommandRunner, Querier, Verdict, capability_from
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.errors import Reply, RtuiError, ServerError
@@ -31,7 +31,7 @@ MAX_LISTED_KEYS: Final = 1000
 NAME_BYTES: Final = 4 << 20
 """The most bytes of names kept of one list; the list is cut there."""
 
-_LISTS: Final = {Metric.CPU: b"by-cpu-time-us", Metric.NET: b"by-net-bytes"}
+_LISTS: Final = {SlotMetric.CPU: b"by-cpu-time-us", SlotMetric.NET: b"by-net-bytes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class HotSession:
     lasted_s: float
     slots: int
     """The number of measured slots; all of them unless some were chosen."""
-    measured: dict[Metric, tuple[tuple[bytes, int], ...]]
+    measured: dict[SlotMetric, tuple[tuple[bytes, int], ...]]
     """By metric, keys with their sampled µs or bytes, highest first."""
 
 
@@ -117,7 +117,7 @@ SINCE: Final[Mapping[str | None, tuple[int, int]]] = {"redis": (8, 6), "valkey":
 
 HOW_TO_START: Final = "HOTKEYS START METRICS 2 CPU NET DURATION 60 SAMPLE 100"
 DENIED: Final = "The server's own hot-key report is denied to this user; the ACL rule +hotkeys|get allows it."
-_TITLES: Final = {Metric.CPU: ("CPU time", "µs of CPU"), Metric.NET: ("Traffic", "bytes of network traffic")}
+_TITLES: Final = {SlotMetric.CPU: ("CPU time", "µs of CPU"), SlotMetric.NET: ("Traffic", "bytes of network traffic")}
 
 
 async def server_source(querier: Querier, *, now_s: float, looked_since_s: float | None = None) -> HotReport:

@@ -21,7 +21,7 @@ from rtui.server import guard
 from rtui.server.guard.evidence import MemoryCost, MemoryUsagePolicy
 from rtui.server.inspection.largest import LateLengths
 from rtui.server.inspection.plan import LEFT_OUT, InspectionPlan
-from rtui.server.inspection.queries import Query, Stage, WaitingKeys, query_about, rows_at
+from rtui.server.inspection.queries import KeyQuery, QueryStage, WaitingKeys, query_about, rows_at
 from rtui.server.inspection.tables import InspectedBatch, Tables
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.errors import Reply
@@ -69,24 +69,24 @@ class LastStages:
         for waiting in (self._long, self._unbounded):
             yield from waiting.take(waiting.keys)
 
-    def put_back(self, query: Query) -> None:
+    def put_back(self, query: KeyQuery) -> None:
         """Let keys of these stages wait again, since their replies were lost."""
-        if query.stage is Stage.TIMED:
+        if query.stage is QueryStage.TIMED:
             self._is_timing = False
             self._unbounded.add(query.batch)
         else:
             self._long.add(query.batch)
 
-    def length_queries(self, most: int) -> Iterator[Query]:
+    def length_queries(self, most: int) -> Iterator[KeyQuery]:
         """Take up to `most` keys of the third stage and yield the queries about them, or pass them on unasked."""
         for batch in self._long.take(most):
             length = self._plan.third_command(batch.key_type)
             if length is not None:
-                yield query_about(Stage.THIRD, batch, (length,))
+                yield query_about(QueryStage.THIRD, batch, (length,))
             else:
                 self.go_on_after_third(batch)
 
-    def timed_query(self, typed: WaitingKeys) -> Query | None:
+    def timed_query(self, typed: WaitingKeys) -> KeyQuery | None:
         """Take keys of a type without a bound on MEMORY USAGE, unless such a query is under way.
 
         Keys that have got a bound meanwhile wait for the second stage again, in `typed`.
@@ -97,7 +97,7 @@ class LastStages:
                 self._is_timing = True
                 evidence = replace(self._plan.evidence(batch.key_type), proved=self.cost_watch.proved)
                 asks_clock = self.cost_watch.asks_clock
-                return query_about(Stage.TIMED, batch, (guard.memory_usage,), evidence, asks_clock=asks_clock)
+                return query_about(QueryStage.TIMED, batch, (guard.memory_usage,), evidence, asks_clock=asks_clock)
             typed.add(batch)  # it has been refused since, or another server answers
         return None
 

@@ -50,8 +50,8 @@ from rtui.server.inspection.last_stages import LastStages
 from rtui.server.inspection.plan import COMMAND_NAMES, KEY_US, InspectionPlan
 from rtui.server.inspection.queries import (
     AnsweredQueries,
-    Query,
-    Stage,
+    KeyQuery,
+    QueryStage,
     WaitingKeys,
     is_plain,
     query_about,
@@ -277,7 +277,7 @@ class InspectionPipeline:
             is_alone=timed is not None,
         )
 
-    def _next_queries(self, most: int) -> Iterator[Query]:
+    def _next_queries(self, most: int) -> Iterator[KeyQuery]:
         """Take up to `most` keys of each stage and yield the queries about them, or pass them on unasked.
 
         While keys wait for the first stage, the second takes only half as many: they have waited together.
@@ -286,7 +286,7 @@ class InspectionPipeline:
         for listed in self.listed.take(most):
             key_commands = self.plan.first_commands(listed.is_sampled)
             if key_commands:
-                yield query_about(Stage.FIRST, listed, key_commands)
+                yield query_about(QueryStage.FIRST, listed, key_commands)
             else:  # all of it is refused
                 self.go_on(listed)
         encoding = (guard.object_encoding,) if self.plan.asks_encodings else ()
@@ -295,12 +295,12 @@ class InspectionPipeline:
         for batch, more in chain(zip(encoded, repeat(encoding)), zip(self._typed.take(left), repeat(()))):
             key_commands = (*self.plan.second_commands(batch.key_type, batch.is_sampled), *more)
             if key_commands:
-                yield query_about(Stage.SECOND, batch, key_commands, self.plan.evidence(batch.key_type))
+                yield query_about(QueryStage.SECOND, batch, key_commands, self.plan.evidence(batch.key_type))
             else:
                 self.last_stages.go_on(batch)
         yield from self.last_stages.length_queries(later)
 
-    def answered(self, queries: Sequence[Query], replies: Sequence[Reply], round_trip_s: float | None) -> None:
+    def answered(self, queries: Sequence[KeyQuery], replies: Sequence[Reply], round_trip_s: float | None) -> None:
         """Store the replies to the queries of a write, and pass on the keys from time to time.
 
         Raises ServerBusyError if the server can't answer just now: earlier replies are kept, the rest is asked again.
@@ -309,7 +309,7 @@ class InspectionPipeline:
         now_s, is_due, end = self._clock(), False, 0
         for index, query in enumerate(queries):
             start, end = end, end + query.answers
-            is_clocked = query.stage is Stage.TIMED and len(query.commands) > 2
+            is_clocked = query.stage is QueryStage.TIMED and len(query.commands) > 2
             if is_clocked:
                 end += 2
             facts = replies[start + is_clocked : end - is_clocked]
@@ -321,7 +321,7 @@ class InspectionPipeline:
             except ServerBusyError:
                 self.lost(queries[index:])
                 raise
-            if query.stage is Stage.TIMED:
+            if query.stage is QueryStage.TIMED:
                 clocks = (replies[start], replies[end - 1]) if is_clocked else None
                 self.last_stages.go_on_after_timed(batches, len(facts), round_trip_s, clocks)
             else:
@@ -340,7 +340,7 @@ class InspectionPipeline:
             for batch in self._read(query, replies, self._clock()):
                 self._after(query.stage, batch)
 
-    def _read(self, query: Query, replies: Sequence[Reply], now_s: float) -> list[InspectedBatch]:
+    def _read(self, query: KeyQuery, replies: Sequence[Reply], now_s: float) -> list[InspectedBatch]:
         """Read the replies about the keys of a query; return batches of the keys that exist. Raises ServerBusyError."""
         names = [command.spec.name for command in query.key_commands]
         tells_elsewhere = self.on_absent is not None
@@ -365,26 +365,26 @@ class InspectionPipeline:
         if keys:
             self.tables.add_vanished(keys)
 
-    def _after(self, stage: Stage, batch: InspectedBatch) -> None:
+    def _after(self, stage: QueryStage, batch: InspectedBatch) -> None:
         """Let keys go on whose questions of a stage are answered."""
         match stage:
-            case Stage.FIRST:
+            case QueryStage.FIRST:
                 self.go_on(batch)
-            case Stage.SECOND:
+            case QueryStage.SECOND:
                 self.last_stages.go_on(batch)
-            case Stage.THIRD:
+            case QueryStage.THIRD:
                 self.last_stages.go_on_after_third(batch)
 
-    def lost(self, queries: Sequence[Query]) -> None:
+    def lost(self, queries: Sequence[KeyQuery]) -> None:
         """Put back the keys of queries whose replies were lost."""
         for query in queries:
             match query.stage:
-                case Stage.FIRST:
+                case QueryStage.FIRST:
                     self.listed.add(query.batch.keys, is_sampled=query.batch.is_sampled)
-                case Stage.SECOND:
+                case QueryStage.SECOND:
                     waiting = self._encoded if guard.object_encoding in query.key_commands else self._typed
                     waiting.add(query.batch)
-                case Stage.THIRD | Stage.TIMED:
+                case QueryStage.THIRD | QueryStage.TIMED:
                     self.last_stages.put_back(query)
 
     def go_on(self, batch: InspectedBatch) -> None:

@@ -70,7 +70,7 @@ COLUMN_OF: Final[dict[KeyCommand, str]] = {
 """The field of `InspectedBatch` that the answers to a question go into."""
 
 
-class Stage(Enum):
+class QueryStage(Enum):
     """The commands that a query sends about its keys; see the table above."""
 
     FIRST = "first"
@@ -80,10 +80,10 @@ class Stage(Enum):
 
 
 @dataclass(slots=True)
-class Query:
+class KeyQuery:
     """The same questions about each key of a batch, in one write."""
 
-    stage: Stage
+    stage: QueryStage
     batch: InspectedBatch
     """The keys, with the facts of earlier stages."""
     key_commands: tuple[KeyCommand, ...]
@@ -98,21 +98,21 @@ class Query:
 
 
 def query_about(
-    stage: Stage,
+    stage: QueryStage,
     batch: InspectedBatch,
     key_commands: tuple[KeyCommand, ...],
     evidence: Evidence | None = None,
     *,
     asks_clock: bool = False,
-) -> Query:
+) -> KeyQuery:
     """Ask these questions about each key of a batch; with `asks_clock`, also for INFO commandstats before and after."""
     portions = split_keys(batch.keys, len(key_commands))
     commands = tuple([build_batch(key_commands, portion, evidence) for portion in portions])
     if asks_clock:
         clock = guard.info("commandstats")
         commands = (clock, *commands, clock)
-    query = Query(stage, batch, key_commands, commands)
-    query.cost = 1.0 if stage is Stage.TIMED else query.answers / COMMANDS_OF_A_KEY
+    query = KeyQuery(stage, batch, key_commands, commands)
+    query.cost = 1.0 if stage is QueryStage.TIMED else query.answers / COMMANDS_OF_A_KEY
     return query
 
 
@@ -206,7 +206,7 @@ def moment(now_s: float) -> float:
     return -(-now_s // MOMENT_S) * MOMENT_S
 
 
-def with_answers(query: Query, part: AnsweredKeys, now_s: float) -> list[InspectedBatch]:
+def with_answers(query: KeyQuery, part: AnsweredKeys, now_s: float) -> list[InspectedBatch]:
     """Return the keys of a part with their earlier facts and the new replies: a batch for each type.
 
     `now_s`: when the replies arrived, in seconds since the epoch; used for the first stage.
@@ -217,7 +217,7 @@ def with_answers(query: Query, part: AnsweredKeys, now_s: float) -> list[Inspect
     }
     if wall_clock.is_stopped() and (left := columns.get("ttl_ms")) is not None:
         columns["ttl_ms"] = [*map(wall_clock.left_ms, left)]
-    if query.stage is not Stage.FIRST:
+    if query.stage is not QueryStage.FIRST:
         known = query.batch
         if len(part.keys) < len(known.keys):
             there = set(part.keys)
@@ -321,9 +321,9 @@ class AnsweredQueries:
 
     def __init__(self) -> None:
         self.keys = 0
-        self._joined: dict[tuple[Stage, tuple[KeyCommand, ...], _Signature], JoinedKeys] = {}
+        self._joined: dict[tuple[QueryStage, tuple[KeyCommand, ...], _Signature], JoinedKeys] = {}
 
-    def add(self, query: Query, replies: Sequence[Reply], now_s: float) -> bool:
+    def add(self, query: KeyQuery, replies: Sequence[Reply], now_s: float) -> bool:
         """Keep a query that was answered now, in seconds since the epoch; return whether it is time to read them.
 
         Only if `is_plain` with these replies.
@@ -337,25 +337,25 @@ class AnsweredQueries:
         joined.add(batch)
         joined.replies += replies
         self.keys += len(batch.keys)
-        most = FIRST_AT_ONCE if query.stage is Stage.FIRST else AT_ONCE
+        most = FIRST_AT_ONCE if query.stage is QueryStage.FIRST else AT_ONCE
         return len(joined.keys) >= most or self.keys >= MOST_ANSWERED
 
-    def take(self, *, is_all: bool) -> Iterator[tuple[Query, list[Reply]]]:
+    def take(self, *, is_all: bool) -> Iterator[tuple[KeyQuery, list[Reply]]]:
         """Remove the groups that are due, or all; yield them joined, with their replies."""
         is_all = is_all or self.keys >= MOST_ANSWERED
         for alike, joined in [*self._joined.items()]:
             stage, key_commands, _ = alike
             size = len(joined.keys)
-            if is_all or size >= (FIRST_AT_ONCE if stage is Stage.FIRST else AT_ONCE):
+            if is_all or size >= (FIRST_AT_ONCE if stage is QueryStage.FIRST else AT_ONCE):
                 del self._joined[alike]
                 self.keys -= size
-                yield Query(stage, joined.take(size), key_commands), joined.replies
+                yield KeyQuery(stage, joined.take(size), key_commands), joined.replies
 
     def clear(self) -> None:
         self._joined.clear()
         self.keys = 0
 
 
-def is_plain(query: Query, replies: Sequence[Reply]) -> bool:
+def is_plain(query: KeyQuery, replies: Sequence[Reply]) -> bool:
     """Whether the replies to a query about keys need not be read at once: none is an error, or nil."""
-    return query.stage is not Stage.TIMED and _PLAIN.issuperset(map(type, replies))
+    return query.stage is not QueryStage.TIMED and _PLAIN.issuperset(map(type, replies))

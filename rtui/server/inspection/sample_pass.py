@@ -21,7 +21,7 @@ from rtui.server.scan.node import KeyQueries
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
-from rtui.server.scan.sampling import CALL_US, Sample, SlotSample, contradiction, sample, sample_slots
+from rtui.server.scan.sampling import CALL_US, KeySample, SlotSample, contradiction, sample, sample_slots
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import Reply, ScanRefusedError, ServerBusyError
@@ -142,7 +142,7 @@ class SamplePass:
         traffic = lane.traffic
         commands, bytes_in, bytes_out = traffic.commands, traffic.bytes_in, traffic.bytes_out
         try:
-            drawn: Sample | SlotSample
+            drawn: KeySample | SlotSample
             if self._slots is None:
                 drawn = await sample(lane, self.control, keys=self._wanted, on_keys=add_drawn, on_wait=set_waiting)
                 self._server_us += drawn.calls * CALL_US
@@ -159,7 +159,7 @@ class SamplePass:
                 self.population = wilson(self._kept, self.drawn, population=population).scaled(number)
             if drawn.failure is not None:
                 raise drawn.failure
-            if isinstance(drawn, Sample) and not self.control.is_stopped:
+            if isinstance(drawn, KeySample) and not self.control.is_stopped:
                 why = await contradiction(drawn, lane, self._size)
                 if why is not None:
                     raise ScanRefusedError(why)

@@ -162,7 +162,7 @@ STILL_MOVING: Final = SafeText("they were still being moved")
 
 
 @dataclass(frozen=True, slots=True)
-class UncoveredSlots:
+class UncoveredByNode:
     """Slots of which not every key was delivered for certain."""
 
     slots: Slots
@@ -224,7 +224,7 @@ class ClusterScan:
             await self._absent.end()
         self._absent.conclude(is_stopped=self._control.is_stopped)
 
-    def uncovered(self) -> list[UncoveredSlots]:
+    def uncovered(self) -> list[UncoveredByNode]:
         """The slots that are not covered, by node."""
         by_id = {node.node.id: node for node in self._nodes}
         found = []
@@ -236,13 +236,13 @@ class ClusterScan:
             elif self._control.is_stopped:
                 why = self._control.stop_reason
             label = SafeText("") if node is None else node.node.connection.target.label
-            found.append(UncoveredSlots(slots, node_id, label, why or STILL_MOVING))
+            found.append(UncoveredByNode(slots, node_id, label, why or STILL_MOVING))
         unasked = self._absent.slots & self.slots.ledger.covered
         for owner in {self.slots.ledger.owners[slot] for slot in unasked}:
             node = by_id.get(owner)
             label = SafeText("") if node is None else node.node.connection.target.label
             pairs = joined_ranges((slot, slot) for slot in unasked if self.slots.ledger.owners[slot] == owner)
-            found.append(UncoveredSlots(pairs, owner, label, STILL_MOVING if node is not None else NOBODY))
+            found.append(UncoveredByNode(pairs, owner, label, STILL_MOVING if node is not None else NOBODY))
         return found
 
     def _begin(self, node: NodeScan) -> None:
@@ -381,7 +381,7 @@ def repeats_note(most: int) -> SafeText:
     return SafeText(f"Up to {keys} may have been counted twice, since slots moved after too many keys to remember.")
 
 
-def reason_of(uncovered: Sequence[UncoveredSlots], named: int) -> SafeText:
+def reason_of(uncovered: Sequence[UncoveredByNode], named: int) -> SafeText:
     """Return a sentence on each of the first `named` nodes with uncovered slots: which slots, and why."""
     texts = []
     for one in uncovered[:named]:

@@ -57,7 +57,7 @@ LINK_S: Final = 0.002
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PaceLimits:
     """The limits of one pace."""
 
     call_us: float
@@ -71,9 +71,9 @@ class Limits:
 
 
 _LIMITS: Final = {
-    "gentle": Limits(call_us=60.0, duty=0.1, ahead=1),
-    "normal": Limits(call_us=100.0, duty=0.5, ahead=1),
-    "full": Limits(call_us=150.0, duty=1.0, ahead=1),
+    "gentle": PaceLimits(call_us=60.0, duty=0.1, ahead=1),
+    "normal": PaceLimits(call_us=100.0, duty=0.5, ahead=1),
+    "full": PaceLimits(call_us=150.0, duty=1.0, ahead=1),
 }
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from rtui.keyspace.slots import SLOTS, joined_ranges
 from rtui.keyspace.text.display import SafeText
-from rtui.server.scan.cluster_scan import UncoveredSlots, reason_of, repeats_note
+from rtui.server.scan.cluster_scan import UncoveredByNode, reason_of, repeats_note
 from rtui.server.scan.progress import Cost, NodeProgress, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import NAMED, Scan
@@ -29,7 +29,7 @@ class ScanPart:
     """By slot of the part the id of the node that serves it."""
     moves: Mapping[int, str] = field(default_factory=dict)
     """Slots that are being moved, each with the id of the node that is to have it."""
-    uncovered: tuple[UncoveredSlots, ...] = ()
+    uncovered: tuple[UncoveredByNode, ...] = ()
     unlisted: frozenset[int] = frozenset()
     most_repeated: int = 0
     repeats_possible: bool = False
@@ -69,7 +69,7 @@ class ScanPart:
                 if node_id
             ),
             uncovered=tuple(
-                UncoveredSlots(joined_ranges((slot, slot) for slot in slots), node_id or None, label, why)
+                UncoveredByNode(joined_ranges((slot, slot) for slot in slots), node_id or None, label, why)
                 for node_id, (label, slots) in nodes.items()
                 if slots
             ),
@@ -167,7 +167,7 @@ class PartedScan:
         return set[int]().union(*(part.unlisted for part in self.parts))
 
     @property
-    def uncovered(self) -> list[UncoveredSlots]:
+    def uncovered(self) -> list[UncoveredByNode]:
         return [one for part in self.parts for one in part.uncovered]
 
     @property

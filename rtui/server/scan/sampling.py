@@ -64,7 +64,7 @@ SAMPLE_KEYS: Final = 20_000
 """Keys of a full sample: every share within half a percentage point or so."""
 
 
-class Sample:
+class KeySample:
     """Distinct keys from random places, each key of the keyspace as likely as any other, and where they were found."""
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ class Sample:
         return Estimate(max(float(len(self.keys)), value * (1 - error)), value, value * (1 + error))
 
 
-async def contradiction(taken: Sample, lane: Lane, size: int | None) -> SafeText | None:
+async def contradiction(taken: KeySample, lane: Lane, size: int | None) -> SafeText | None:
     """Return why a sample can't be one of a database that had `size` keys before; asks DBSIZE again where in doubt.
 
     Raises ConnectionLost.
@@ -162,9 +162,9 @@ async def sample(
     keys: int = 2000,
     rng: Random | None = None,
     on_keys: Callable[[list[bytes]], None] | None = None,
-    on_more: Callable[[Sample], Slices[None]] | None = None,
+    on_more: Callable[[KeySample], Slices[None]] | None = None,
     on_wait: Callable[[SafeText | None], None] | None = None,
-) -> Sample:
+) -> KeySample:
     """Sample about `keys` keys in small writes spread over time by the pace; only if `can_sample`.
 
     A failure ends it early and is in the result. A busy server is asked again after growing pauses: `on_wait` gets the
@@ -172,7 +172,7 @@ async def sample(
     so far, a few times on the way, for work in slices. It ends early once it is stopped, and keeps the pace that it
     began with.
     """
-    taken = Sample()
+    taken = KeySample()
     limits = control.pace.limits
     batch = max(1, min(MAX_BATCH, int(limits.call_us / CALL_US)))
     gap_s = batch * CALL_US / 1e6 / limits.duty

@@ -9,7 +9,7 @@ from typing import Final
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.chance import is_recorded
-from rtui.server.scan.cluster_scan import ClusterScan, UncoveredSlots, reason_of, repeats_note
+from rtui.server.scan.cluster_scan import ClusterScan, UncoveredByNode, reason_of, repeats_note
 from rtui.server.scan.compiled_scan import CompiledPipeline
 from rtui.server.scan.listing import Listing
 from rtui.server.scan.node import Cluster, ScanNode, SplitSink
@@ -233,7 +233,7 @@ class Scan:
         node.failure = await failure_of(node.run(), name="rtui scan of a node")
 
     @property
-    def uncovered(self) -> list[UncoveredSlots]:
+    def uncovered(self) -> list[UncoveredByNode]:
         """The slots of a cluster of which not every key was delivered for certain; final once the scan is over."""
         return [] if self._cluster_scan is None else self._cluster_scan.uncovered()
 

@@ -55,7 +55,7 @@ def command_of(fact: Fact, key_type: bytes | None) -> KeyCommand | None:
     return queries_of(key_type).length if fact is Fact.LENGTH else _SIMPLE[fact]
 
 
-class Candidate(Struct, gc=False):
+class KeyCandidate(Struct, gc=False):
     """A key that may match, with its known facts; None for an unknown one.
 
     Thousands wait at a time, so the garbage collector does not track them: they take part in no reference cycle.
@@ -93,12 +93,12 @@ class Question:
     key_type: bytes | None
     """Their type, if the command depends on it."""
     command: KeyCommand
-    candidates: list[Candidate]
+    candidates: list[KeyCandidate]
     commands: Sequence[Command]
     is_timed: bool = False
     has_clock: bool = False
 
-    def divided(self, replies: Sequence[Reply]) -> tuple[list[bytes], list[Candidate], Sequence[Reply]]:
+    def divided(self, replies: Sequence[Reply]) -> tuple[list[bytes], list[KeyCandidate], Sequence[Reply]]:
         """Return the keys that are gone, or that another node has; of the others the candidates and their replies."""
         pairs = [*zip(self.candidates, replies, strict=True)]
         is_absent = [self._is_absent(one, reply) for one, reply in pairs]
@@ -108,7 +108,7 @@ class Question:
         absent = [one.key for one, _ in compress(pairs, is_absent)]
         return absent, [one for one, _ in kept], [reply for _, reply in kept]
 
-    def _is_absent(self, one: Candidate, reply: Reply) -> bool:
+    def _is_absent(self, one: KeyCandidate, reply: Reply) -> bool:
         """Whether a reply says that another node has the key, or that it is gone."""
         if isinstance(reply, ServerError):
             return is_elsewhere(reply) or means_gone(reply)
@@ -124,20 +124,20 @@ class WaitingCandidates:
     def __init__(self, stages: int) -> None:
         self.keys = 0
         self.is_timing = False
-        self._by_stage: list[dict[bytes | None, list[Candidate]]] = [{} for _ in range(stages)]
-        self._timed: list[Candidate] = []
+        self._by_stage: list[dict[bytes | None, list[KeyCandidate]]] = [{} for _ in range(stages)]
+        self._timed: list[KeyCandidate] = []
 
-    def add(self, at: int, key_type: bytes | None, candidates: list[Candidate]) -> None:
+    def add(self, at: int, key_type: bytes | None, candidates: list[KeyCandidate]) -> None:
         """Let keys wait for a stage; `key_type` is None where their type does not matter for it."""
         self._by_stage[at].setdefault(key_type, []).extend(candidates)
         self.keys += len(candidates)
 
-    def add_timed(self, candidates: list[Candidate]) -> None:
+    def add_timed(self, candidates: list[KeyCandidate]) -> None:
         """Let keys wait for a MEMORY USAGE whose cost nothing bounds."""
         self._timed += candidates
         self.keys += len(candidates)
 
-    def take(self, at: int, most: int) -> tuple[bytes | None, list[Candidate]] | None:
+    def take(self, at: int, most: int) -> tuple[bytes | None, list[KeyCandidate]] | None:
         """Take up to `most` keys of one type that wait for a stage, with that type; None if no key waits."""
         waiting = self._by_stage[at]
         if not waiting:
@@ -151,11 +151,11 @@ class WaitingCandidates:
         return key_type, taken
 
     @property
-    def next_timed(self) -> Candidate | None:
+    def next_timed(self) -> KeyCandidate | None:
         """The first key whose question goes alone; None while such a question is under way."""
         return None if self.is_timing or not self._timed else self._timed[0]
 
-    def take_timed(self, key_type: bytes | None, most: int | None) -> list[Candidate]:
+    def take_timed(self, key_type: bytes | None, most: int | None) -> list[KeyCandidate]:
         """Take up to `most` keys of one type with a query that goes alone, all if `most` is None."""
         taken = [one for one in self._timed if one.key_type == key_type][:most]
         chosen = set(map(id, taken))
@@ -171,7 +171,7 @@ class WaitingCandidates:
         else:
             self.add(question.stage, question.key_type, question.candidates)
 
-    def take_all(self) -> list[Candidate]:
+    def take_all(self) -> list[KeyCandidate]:
         found = [one for waiting in self._by_stage for group in waiting.values() for one in group]
         found += self._timed
         for waiting in self._by_stage:
@@ -221,7 +221,7 @@ class KeyRights:
         is_first = fact in (Fact.IDLE, Fact.FREQUENCY) and fact not in self._needed and not is_column
         return COUNTS_AS_USE if is_first and self.touched >= MOST_TOUCHED else None
 
-    def timed(self, candidates: Sequence[Candidate], key_type: bytes | None) -> tuple[Command, ...]:
+    def timed(self, candidates: Sequence[KeyCandidate], key_type: bytes | None) -> tuple[Command, ...]:
         """Return MEMORY USAGE of keys without a bound on its cost, between two reads of the server's clock, if it has
         one.
 
@@ -239,7 +239,7 @@ class KeyRights:
             server_s = self.cost_watch.server_s(replies[0], replies[-1], keys)
         self.cost_watch.observe(keys, round_trip_s if server_s is None else server_s)
 
-    def touch(self, candidate: Candidate) -> bool:
+    def touch(self, candidate: KeyCandidate) -> bool:
         """Note that a length is read though that counts as a use; False if the limit is reached."""
         if self.touched >= MOST_TOUCHED:
             return False
@@ -249,7 +249,7 @@ class KeyRights:
         self.own_reads.add(candidate.key, self._clock(), used_s=used_s, counter=candidate.frequency)
         return True
 
-    def may_fit(self, candidate: Candidate) -> bool:
+    def may_fit(self, candidate: KeyCandidate) -> bool:
         """Whether the memory of a key allows a length that all terms let through."""
         memory, least = candidate.memory_bytes, self.plan.least_element_bytes(candidate.key_type)
         if memory is None or not least:

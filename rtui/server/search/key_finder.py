@@ -37,7 +37,14 @@ from rtui.server.inspection.plan import COMMAND_NAMES, InspectionPlan
 from rtui.server.scan.node import KeyQueries
 from rtui.server.scan.pace import PRIOR_KEY_US
 from rtui.server.scan.page import is_temporary
-from rtui.server.search.candidates import COUNTS_AS_USE, Candidate, KeyRights, Question, WaitingCandidates, command_of
+from rtui.server.search.candidates import (
+    COUNTS_AS_USE,
+    KeyCandidate,
+    KeyRights,
+    Question,
+    WaitingCandidates,
+    command_of,
+)
 from rtui.server.wire.capability import means_gone
 from rtui.server.wire.errors import Reply, ServerBusyError, ServerError
 from rtui.server.wire.lane import Lane
@@ -131,9 +138,9 @@ class KeyFinder:
         if self.matches.count:
             passing = [key for key in passing if not self.matches.knows(key)]
         key_type = self._plan.server.key_type
-        self._go_on([Candidate(key, key_type) for key in passing], 0)
+        self._go_on([KeyCandidate(key, key_type) for key in passing], 0)
 
-    def _go_on(self, candidates: list[Candidate], at: int) -> None:
+    def _go_on(self, candidates: list[KeyCandidate], at: int) -> None:
         """Let keys wait for the first stage from `at` on that has a command for them; the others are matches."""
         while candidates:
             if at == len(self._deciding):
@@ -151,11 +158,11 @@ class KeyFinder:
             candidates = self._wait(candidates, at)
             at += 1
 
-    def _wait(self, candidates: list[Candidate], at: int) -> list[Candidate]:
+    def _wait(self, candidates: list[KeyCandidate], at: int) -> list[KeyCandidate]:
         """Let keys wait for a stage; return the keys it skips, whose fact is known or can't be read."""
         fact, through = self._stages[at], []
         field = fact.field
-        groups: dict[bytes | None, list[Candidate]] = {}
+        groups: dict[bytes | None, list[KeyCandidate]] = {}
         for one in candidates:
             if getattr(one, field) is not None:
                 through.append(one)
@@ -176,7 +183,7 @@ class KeyFinder:
                 self._waiting.add(at, key_type, group)
         return through
 
-    def _leave_unknown(self, candidate: Candidate, at: int, why: str) -> None:
+    def _leave_unknown(self, candidate: KeyCandidate, at: int, why: str) -> None:
         """Note that a fact of a key is not known, where a term needs it."""
         fact = self._stages[at]
         if fact is Fact.TYPE:
@@ -210,13 +217,13 @@ class KeyFinder:
                     most -= len(question.candidates)
         return questions
 
-    def _question(self, at: int, key_type: bytes | None, candidates: list[Candidate]) -> Question | None:
+    def _question(self, at: int, key_type: bytes | None, candidates: list[KeyCandidate]) -> Question | None:
         """Return the query of a stage about keys of one type; None if no command is left to send."""
         fact = self._stages[at]
         is_column = at >= len(self._deciding)
         if fact is Fact.LENGTH and not self.rights.plan.asks_lengths and not is_column:
-            allowed: list[Candidate] = []
-            others: list[Candidate] = []
+            allowed: list[KeyCandidate] = []
+            others: list[KeyCandidate] = []
             for touched in candidates:
                 (allowed if self.rights.touch(touched) else others).append(touched)
             for touched in others:
@@ -269,7 +276,7 @@ class KeyFinder:
             question.candidates, facts = self._leave_to_others(question, facts)
             self._go_on(self._read(question, facts), question.stage + 1)
 
-    def _read(self, question: Question, replies: Sequence[Reply]) -> list[Candidate]:
+    def _read(self, question: Question, replies: Sequence[Reply]) -> list[KeyCandidate]:
         """Store the answers to a question; return the keys that may still match."""
         at, name = question.stage, question.command.spec.name
         fact = self._stages[at]
@@ -279,7 +286,7 @@ class KeyFinder:
         wanted, now_s = expected(name), self._clock()
         is_plain = fact not in _CORRECTED and wanted.all_fit(replies)
         self.asked[fact] += len(question.candidates)
-        passing: list[Candidate] = []
+        passing: list[KeyCandidate] = []
         for one, reply in zip(question.candidates, replies, strict=True):
             value: Any = wall_clock.left_ms(reply) if fact is Fact.TTL and isinstance(reply, int) else reply
             if not is_plain and wanted.fits(reply):
@@ -303,7 +310,9 @@ class KeyFinder:
         is_next = fact is Fact.MEMORY and Fact.LENGTH in self._tests
         return [one for one in passing if self.rights.may_fit(one)] if is_next else passing
 
-    def _leave_to_others(self, question: Question, replies: Sequence[Reply]) -> tuple[list[Candidate], Sequence[Reply]]:
+    def _leave_to_others(
+        self, question: Question, replies: Sequence[Reply]
+    ) -> tuple[list[KeyCandidate], Sequence[Reply]]:
         """Leave keys that are not here to other nodes; return the others with their replies."""
         if self.on_absent is None:
             return question.candidates, replies

@@ -31,7 +31,7 @@ from rtui.server.search.run import TWICE, KeyWeights, weight
 from rtui.server.search.search import LISTED, TOP_LISTED, Search, Stage
 from rtui.server.wire.connection import State
 from rtui.table.kept_rows import PassRows, by_order, condition_of, find
-from rtui.table.rows import Chunk, KeptRows
+from rtui.table.rows import KeptChunk, KeptRows
 from rtui.table.schema import NEVER, SLICE_ROWS, keys_in_slices, keys_of, names_of
 
 FOLLOW_S: Final = 0.25
@@ -96,7 +96,7 @@ class RowsSearch(Search):
     def kept(self) -> Sequence[KeyRecord]:
         return self._kept
 
-    def _chunks(self) -> Iterator[Chunk | None]:
+    def _chunks(self) -> Iterator[KeptChunk | None]:
         """Yield the rows, as they come if the analysis is under way; None until there are more."""
         rows, is_over = self._rows, False
         while not is_over:
@@ -211,7 +211,7 @@ class KeptColumn(KeyWeights):
         for chunk in self._rows.chunks():
             self.weights |= await asyncio.to_thread(self._found, chunk, wanted)
 
-    def _found(self, chunk: Chunk, wanted: pl.DataFrame) -> dict[bytes, float]:
+    def _found(self, chunk: KeptChunk, wanted: pl.DataFrame) -> dict[bytes, float]:
         column, skipped = self._fact.column, len(self.node.path())
         table = chunk.columns((*_NAME, column)).join(wanted, on=_NAME, how="semi", nulls_equal=True)
         keys = chain.from_iterable(keys_in_slices(table))

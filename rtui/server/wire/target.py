@@ -316,7 +316,9 @@ class Target:
             return self.sentinels.label
         if self.dump is not None:
             made = self.dump.made_at_s
-            return display_text(f"{self.dump.path.name}{'' if made is None else f' as of {humanize.moment(made)[:16]}'}")
+            return display_text(
+                f"{self.dump.path.name}{'' if made is None else f' as of {humanize.moment(made)[:16]}'}"
+            )
         if self.socket_path is not None:
             return display_text(self.socket_path)
         by = f" via {self.way.via[-1]}" if self.way.via else ""

@@ -29,7 +29,7 @@ from rtui.cli.main import run
 from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.load import read_registry
-from rtui.server.analysis.key_pass import Part
+from rtui.server.analysis.key_pass import ClusterPart
 from rtui.server.analysis.run import AnalysisRun
 from rtui.server.analysis.workers import PROGRAM, ServerTurns, Work, Worker, divided, packed
 from rtui.server.guard.command import Secret
@@ -468,7 +468,7 @@ def test_browsing_says_which_commands_have_workers(capsys: pytest.CaptureFixture
 
 
 async def test_a_process_that_cannot_begin_says_why() -> None:
-    part = Part(Target(port=free_port()), frozenset({"a"}), frozenset({1}), time.time())
+    part = ClusterPart(Target(port=free_port()), frozenset({"a"}), frozenset({1}), time.time())
     scan = PartedScan(RunControl(), [1])
     worker = Worker(0, part, scan, ServerTurns(), CommandLog())
     await worker.start()
@@ -483,7 +483,7 @@ async def test_a_process_that_cannot_begin_says_why() -> None:
 def test_a_process_ends_with_its_pipe() -> None:
     """So it does where the system does not end it with its parent."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
-        part = Part(Target(port=mute.getsockname()[1]), frozenset({"a"}), frozenset({1}), time.time())
+        part = ClusterPart(Target(port=mute.getsockname()[1]), frozenset({"a"}), frozenset({1}), time.time())
         words = [sys.executable, "-c", PROGRAM, str(os.getpid()), *sys.path]
         with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdin is not None

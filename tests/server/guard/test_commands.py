@@ -38,7 +38,7 @@ from rtui.server.guard.evidence import (
     EntryEvidence,
     Evidence,
     GroupEvidence,
-    Metric,
+    SlotMetric,
     TypeEvidence,
     VectorEvidence,
 )
@@ -330,7 +330,9 @@ def test_consent_to_too_much_is_refused(wrong: Consent) -> None:
 
 
 def test_a_session_has_an_end_and_a_sample() -> None:
-    (line,) = parsed(guard.hotkeys_start(Consent(60, 100, (Metric.NET, Metric.CPU, Metric.NET), count=5)).packed)
+    (line,) = parsed(
+        guard.hotkeys_start(Consent(60, 100, (SlotMetric.NET, SlotMetric.CPU, SlotMetric.NET), count=5)).packed
+    )
     assert b" ".join(line) == b"HOTKEYS START METRICS 2 CPU NET COUNT 5 DURATION 60 SAMPLE 100"
 
 

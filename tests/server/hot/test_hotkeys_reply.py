@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.guard.evidence import Metric
+from rtui.server.guard.evidence import SlotMetric
 from rtui.server.hot.hotkeys import MAX_LISTED_KEYS, NAME_BYTES, HotSession, WindowKey, parse_hotkeys
 from rtui.server.wire.errors import Reply, as_resp2
 
@@ -66,7 +66,7 @@ def test_a_session_of_redis() -> None:
         started_s=1_790_000_000.5,
         lasted_s=60.0,
         slots=16_384,
-        measured={Metric.CPU: ((b"\x1b[31m\xff", 16), (b"a", 6)), Metric.NET: ((b"a", 90_870),)},
+        measured={SlotMetric.CPU: ((b"\x1b[31m\xff", 16), (b"a", 6)), SlotMetric.NET: ((b"a", 90_870),)},
     )
 
 
@@ -84,7 +84,7 @@ def test_long_lists_are_cut() -> None:
     flat: list[Reply] = [part for index in range(MAX_LISTED_KEYS + 5) for part in (b"%d" % index, index)]
     found = parse_hotkeys([[b"tracking-active", 1, b"by-cpu-time-us", flat]])
     assert isinstance(found, HotSession)
-    assert len(found.measured[Metric.CPU]) == MAX_LISTED_KEYS
+    assert len(found.measured[SlotMetric.CPU]) == MAX_LISTED_KEYS
 
 
 @pytest.mark.parametrize("size", [1 << 16, 1 << 20])
@@ -97,7 +97,7 @@ def test_lists_of_long_names_end_with_the_hottest(size: int) -> None:
     assert isinstance(session, HotSession)
     assert isinstance(window, tuple)
     hottest = names[: -NAME_BYTES // size - 1 : -1]
-    assert [key for key, _ in session.measured[Metric.CPU]] == hottest
+    assert [key for key, _ in session.measured[SlotMetric.CPU]] == hottest
     assert [one.key for one in window] == hottest
     assert sum(map(len, hottest)) == NAME_BYTES
 

@@ -9,7 +9,7 @@ import pytest
 
 from rtui.analysis.report.document import HotReport, HotSource
 from rtui.server.guard.command import Command, GuardError, Secret
-from rtui.server.guard.evidence import Consent, Metric
+from rtui.server.guard.evidence import Consent, SlotMetric
 from rtui.server.hot.hotkeys import SessionError, SessionRefusedError, server_source, start_session
 from rtui.server.wire.capability import Capabilities, Querier
 from rtui.server.wire.connection import Connection
@@ -40,7 +40,7 @@ def begin(server: Server, seconds: int = 3600) -> None:
 
 async def test_a_session_as_agreed(session_server: Server) -> None:
     async with DelayProxy(session_server.port) as proxy:
-        await start(session_server, Consent(30, 50, (Metric.NET,), count=5), port=proxy.port)
+        await start(session_server, Consent(30, 50, (SlotMetric.NET,), count=5), port=proxy.port)
         sent = [b" ".join(line) for line in proxy.commands() if line[0] == b"HOTKEYS"]
     assert sent == [b"HOTKEYS GET", b"HOTKEYS START METRICS 1 NET COUNT 5 DURATION 30 SAMPLE 50"]
     found = session_of(session_server)

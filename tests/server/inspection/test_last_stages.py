@@ -11,7 +11,7 @@ from rtui.keyspace.types import HASH, STREAM, STRING
 from rtui.server import guard
 from rtui.server.inspection.last_stages import TOO_COSTLY_NOTE, LastStages
 from rtui.server.inspection.plan import InspectionPlan
-from rtui.server.inspection.queries import Query, Stage, WaitingKeys
+from rtui.server.inspection.queries import KeyQuery, QueryStage, WaitingKeys
 from rtui.server.inspection.tables import InspectedBatch, Tables
 from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY
 from rtui.server.wire.capability import Capabilities
@@ -41,11 +41,11 @@ class Stages:
         self._tables.hand_on()
         return self._found
 
-    def timed(self) -> Query:
+    def timed(self) -> KeyQuery:
         """The timed query that is sent next."""
         query = self.stages.timed_query(self.typed)
         assert query is not None
-        assert query.stage is Stage.TIMED
+        assert query.stage is QueryStage.TIMED
         return query
 
 
@@ -69,7 +69,7 @@ def test_a_length_is_asked_late_of_keys_that_are_not_sampled() -> None:
     one.stages.go_on(InspectedBatch(HASH.name, KEYS, memory_bytes=[80, 90, 99], is_sampled=False))
     assert (one.stages.keys, len(one.found.facts)) == (3, 0)
     (query,) = one.stages.length_queries(2)
-    assert (query.stage, len(query.batch.keys), one.stages.keys) == (Stage.THIRD, 2, 1)
+    assert (query.stage, len(query.batch.keys), one.stages.keys) == (QueryStage.THIRD, 2, 1)
     one.stages.put_back(query)
     assert one.stages.keys == 3
     (query,) = one.stages.length_queries(9)

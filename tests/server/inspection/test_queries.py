@@ -16,8 +16,8 @@ from rtui.server.inspection.queries import (
     MOMENT_S,
     MOST_ANSWERED,
     AnsweredQueries,
-    Query,
-    Stage,
+    KeyQuery,
+    QueryStage,
     WaitingKeys,
     is_plain,
     moment,
@@ -165,8 +165,8 @@ def test_answers_that_are_read_later_are_those_of_their_keys(writes: list[tuple[
         now_s += pause_s
         keys = [b"%d" % (number + step) for step in range(count)]
         number += count
-        stage = Stage.FIRST if kind is None else Stage.SECOND
-        query = Query(stage, InspectedBatch(kind, keys), (guard.pttl,))
+        stage = QueryStage.FIRST if kind is None else QueryStage.SECOND
+        query = KeyQuery(stage, InspectedBatch(kind, keys), (guard.pttl,))
         replies: list[Reply] = [int(key) for key in keys]
         assert is_plain(query, replies)
         asked |= {key: (kind, int(key), moment(now_s)) for key in keys}
@@ -179,10 +179,10 @@ def test_answers_that_are_read_later_are_those_of_their_keys(writes: list[tuple[
     assert read == asked
 
 
-@pytest.mark.parametrize(("stage", "most"), [(Stage.FIRST, FIRST_AT_ONCE), (Stage.SECOND, AT_ONCE)])
-def test_answers_are_read_when_there_are_many_of_a_kind(stage: Stage, most: int) -> None:
+@pytest.mark.parametrize(("stage", "most"), [(QueryStage.FIRST, FIRST_AT_ONCE), (QueryStage.SECOND, AT_ONCE)])
+def test_answers_are_read_when_there_are_many_of_a_kind(stage: QueryStage, most: int) -> None:
     answered = AnsweredQueries()
-    one = Query(stage, InspectedBatch(b"hash", [b"a"]), (guard.pttl,))
+    one = KeyQuery(stage, InspectedBatch(b"hash", [b"a"]), (guard.pttl,))
     assert [answered.add(one, [5], 1.0) for _ in range(most)] == [*[False] * (most - 1), True]
     ((query, replies),) = answered.take(is_all=False)
     assert len(query.batch.keys) == len(replies) == most
@@ -190,10 +190,10 @@ def test_answers_are_read_when_there_are_many_of_a_kind(stage: Stage, most: int)
 
 def test_errors_and_what_is_timed_are_read_at_once() -> None:
     batch = InspectedBatch(b"hash", [b"a"])
-    assert is_plain(Query(Stage.SECOND, batch, (guard.pttl,)), [7])
-    assert not is_plain(Query(Stage.TIMED, batch, (guard.pttl,)), [7])
+    assert is_plain(KeyQuery(QueryStage.SECOND, batch, (guard.pttl,)), [7])
+    assert not is_plain(KeyQuery(QueryStage.TIMED, batch, (guard.pttl,)), [7])
     odd: list[Reply] = [None, REFUSED, [7]]
-    assert not any(is_plain(Query(Stage.SECOND, batch, (guard.pttl,)), [reply]) for reply in odd)
+    assert not any(is_plain(KeyQuery(QueryStage.SECOND, batch, (guard.pttl,)), [reply]) for reply in odd)
 
 
 @given(st.floats(1e9, 2e9))

@@ -28,7 +28,7 @@ from rtui.server.scan.cursor_proof import (
     places,
     prove_cursors,
 )
-from rtui.server.scan.sampling import Sample
+from rtui.server.scan.sampling import KeySample
 from rtui.server.wire.errors import Reply, ServerBusyError, ServerError
 from rtui.server.wire.identity import Product, ServerIdentity
 from tests.fakes.base import FakeKey, FakeServer
@@ -262,7 +262,7 @@ def test_a_key_that_comes_twice_is_no_new_beginning() -> None:
 def test_a_sample_of_one_shard_of_several_is_noticed(seed: int, shards: int) -> None:
     rng = Random(seed)
     table = Dict({b"%d" % index: rng.randrange(POSITION_END) for index in range(20_000)}, 15)
-    taken = Sample()
+    taken = KeySample()
     for _ in range(200):
         start = rng.randrange(POSITION_END)
         cursor, keys = table.scan(Dialect.STANDALONE.cursor(start), 10)

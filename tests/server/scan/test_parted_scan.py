@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText
-from rtui.server.scan.cluster_scan import UncoveredSlots
+from rtui.server.scan.cluster_scan import UncoveredByNode
 from rtui.server.scan.parted_scan import PartedScan, ScanPart
 from rtui.server.scan.progress import Cost, NodeProgress, Progress, ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl
@@ -30,7 +30,7 @@ def parts(draw: st.DrawFn) -> list[ScanPart]:
     found = []
     for number in range(count):
         state, keys = draw(st.sampled_from(ENDED)), draw(st.integers(0, 1 << 40))
-        why = UncoveredSlots(((number, number),), f"node{number}", SafeText(f"h:{number}"), SafeText("gone"))
+        why = UncoveredByNode(((number, number),), f"node{number}", SafeText(f"h:{number}"), SafeText("gone"))
         found.append(
             ScanPart(
                 Progress(state, draw(st.floats(0, 1)), keys, notes=draw(st.sampled_from(((), (ScanNote.UNSURE,))))),

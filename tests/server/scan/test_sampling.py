@@ -16,7 +16,7 @@ from rtui.keyspace.text.segments import Segment, Separators
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.run_control import RunControl
-from rtui.server.scan.sampling import MAX_BATCH, Sample, SlotSample, can_sample, sample, sample_slots, wanted_keys
+from rtui.server.scan.sampling import MAX_BATCH, KeySample, SlotSample, can_sample, sample, sample_slots, wanted_keys
 from tests.proxy import DelayProxy
 from tests.server.scanned import numbered, plant
 from tests.server.targets import connected, lane_to, target_of
@@ -58,7 +58,7 @@ async def test_keys_are_distinct_and_told_as_they_come(server: Server) -> None:
     told: list[bytes] = []
     sofar: list[int] = []
 
-    def note(part: Sample) -> Slices[None]:
+    def note(part: KeySample) -> Slices[None]:
         sofar.append(len(part.keys))
         yield
 
