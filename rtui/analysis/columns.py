@@ -80,7 +80,6 @@ ALL_COLUMNS: Final = SAMPLED_COLUMNS.of_every_key()
 """Every fact of every key, but the encoding, of which a sample tells enough."""
 
 EVERYTHING: Final = replace(ALL_COLUMNS, encoding=Asked.ALL)
-"""Every fact of every key."""
 
 _NAMES: Final = tuple(one.name for one in fields(Columns))
 _SAMPLED: Final = tuple(name for name in _NAMES if getattr(SAMPLED_COLUMNS, name) is Asked.SAMPLED)

@@ -25,8 +25,7 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
-from rtui.keyspace.text.java_names import swapped
-from rtui.keyspace.text.segments import Segment, Separators
+from rtui.keyspace.text.segments import Segment, Separators, swapped
 
 Z_95: Final = 1.959963984540054
 """Standard deviations on each side of the mean that hold 95 % of a normal distribution."""

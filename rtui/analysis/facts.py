@@ -31,7 +31,6 @@ class Reason(StrEnum):
     NOT_ASKED = "not asked"
     """rtui has not asked, mostly because that would touch the key."""
     TOO_LARGE = "too large"
-    """Asking would cost the server too much."""
     FAILED = "failed"
     """The server answered with another error; the detail is its text."""
     IMPOSSIBLE = "impossible"
@@ -51,10 +50,8 @@ class Unknown:
 
 
 NOT_ASKED: Final = Unknown(Reason.NOT_ASKED)
-"""A fact that nobody wanted to know so far."""
 
 GONE: Final = Unknown(Reason.GONE, "the key is gone")
-"""Each fact of a key that is no longer there."""
 
 
 class NoTtl(Enum):
@@ -173,7 +170,6 @@ class RowFacts(_Dated):
         return self.idle_s is not NOT_ASKED or isinstance(self.type, Unknown)
 
     def at(self, now_s: float) -> RowFacts:
-        """Return the same facts with the time to live at a later moment."""
         left = ttl_at(self.ttl_ms, self.asked_at_s, now_s)
         return self if left == self.ttl_ms else replace(self, ttl_ms=left, asked_at_s=now_s)
 
@@ -207,7 +203,6 @@ class KeyFacts(_Dated):
 
     @property
     def redis_type(self) -> RedisType:
-        """What is known of its type."""
         return type_of(None if isinstance(self.type, Unknown) else self.type)
 
     @property

@@ -114,7 +114,7 @@ def command(
     **asked: Any,
 ) -> None:
     """Compare two reports: keys, bytes and the share without TTL of every namespace, and what is wrong."""
-    from rtui.analysis.findings.comparison import compare_findings  # noqa: PLC0415
+    from rtui.analysis.findings.contents import compare_findings  # noqa: PLC0415
     from rtui.analysis.formats import written  # noqa: PLC0415
     from rtui.analysis.formats.comparison import DEFAULT_TOP, comparison_json, comparison_page  # noqa: PLC0415
     from rtui.analysis.report.comparison import compare  # noqa: PLC0415 - the help must not wait for it

@@ -22,7 +22,7 @@ from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.target import SCHEMES, Target
 
 if TYPE_CHECKING:
-    from rtui.analysis.query.query import Order, Problem, Query
+    from rtui.analysis.query.query import MatchOrder, Problem, Query
     from rtui.analysis.query.terms import Fact
     from rtui.server.options import FindOptions
 
@@ -190,7 +190,7 @@ def _with_saved(line: str, connection: ConnectionOptions | None) -> str:
 
 def _query(line: str) -> Query:
     """Read the terms, and print hints; a wrong one is printed and ends the program."""
-    from rtui.analysis.query.near_misses import read_with_hints  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.query.hints import read_with_hints  # noqa: PLC0415 - the help must not wait for it
 
     reading = read_with_hints(line)
     if reading.problems:
@@ -262,8 +262,8 @@ def _fact(name: str, option: str) -> Fact:
         raise click.BadParameter(f"there is {there_are}", param_hint=option) from None
 
 
-def _order(text: str) -> Order:
-    from rtui.analysis.query.query import Order  # noqa: PLC0415
+def _order(text: str) -> MatchOrder:
+    from rtui.analysis.query.query import MatchOrder  # noqa: PLC0415
     from rtui.analysis.query.terms import Fact  # noqa: PLC0415
 
     name, _, direction = text.partition(":")
@@ -272,7 +272,9 @@ def _order(text: str) -> Order:
     if direction not in ("", "asc", "desc"):
         raise click.BadParameter("write FACT, FACT:asc or FACT:desc", param_hint="--sort")
     is_text = fact in (Fact.NAME, Fact.TYPE, Fact.ENCODING, Fact.TTL)
-    return Order(fact, is_descending=direction == "desc" or (not direction and not is_text), is_by_bytes=is_by_bytes)
+    return MatchOrder(
+        fact, is_descending=direction == "desc" or (not direction and not is_text), is_by_bytes=is_by_bytes
+    )
 
 
 def _find(

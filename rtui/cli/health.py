@@ -17,7 +17,7 @@ from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
-    from rtui.analysis.findings.server_comparison import HealthThreshold
+    from rtui.analysis.findings.server import HealthThreshold
 
 LINES: Final = "jsonl"
 """The samples themselves, a line each; the other formats interpret them."""
@@ -86,7 +86,7 @@ def _fail_on(
     ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> tuple[Severity | None, tuple[HealthThreshold, ...]]:
     """Read the severities, of which the least counts, and the thresholds; raises a usage error."""
-    from rtui.analysis.findings.server_comparison import parse_threshold  # noqa: PLC0415 - the help must not wait
+    from rtui.analysis.findings.server import parse_threshold  # noqa: PLC0415 - the help must not wait
     from rtui.analysis.report.thresholds import FailOnError  # noqa: PLC0415
     from rtui.keyspace.text.display import display_text  # noqa: PLC0415
 

@@ -16,11 +16,23 @@ from msgspec.structs import replace
 
 from rtui.analysis import formats
 from rtui.analysis.findings.finding import reaches
-from rtui.analysis.findings.server import server_findings
-from rtui.analysis.findings.server_comparison import HealthComparison, HealthThreshold, compare_health, judge_health
+from rtui.analysis.findings.server import (
+    HealthComparison,
+    HealthThreshold,
+    compare_health,
+    judge_health,
+    server_findings,
+)
 from rtui.analysis.formats.findings import servers_junit, servers_sarif
 from rtui.analysis.formats.health import health_json, health_page
-from rtui.analysis.formats.samples import Header, Masker, SamplesFile, header_line, health_prometheus, sample_line
+from rtui.analysis.formats.samples import (
+    Masker,
+    SamplesFile,
+    SamplesHeader,
+    header_line,
+    health_prometheus,
+    sample_line,
+)
 from rtui.analysis.formats.text import DEFAULT_WIDTH
 from rtui.analysis.health.sample import Sample, SampleHistory
 from rtui.analysis.health.view import HealthView
@@ -155,7 +167,7 @@ class HealthRun:
         """`write` takes a line of the file; None for none."""
         self._judged, self._write = judged, write
         self._change = Masker().masked if is_masked else None
-        self._header: Header | None = None
+        self._header: SamplesHeader | None = None
         self._has_samples = False
 
     def _add(self, sample: Sample) -> None:
@@ -165,7 +177,7 @@ class HealthRun:
             self._write(sample_line(sample, self._header))
         self._judged.add(sample)
 
-    def _begin(self, header: Header) -> None:
+    def _begin(self, header: SamplesHeader) -> None:
         self._header = header = replace(header, masked=header.masked or self._change is not None)
         if self._write is not None:
             self._write(header_line(header))
@@ -191,7 +203,7 @@ class HealthRun:
         Why a node has given none is said on standard error, once. `after_each` is called when all nodes have been
         asked. Raises as `connected`, and RtuiError and EndedBySignal where no node has given any.
         """
-        self._begin(Header(began_ms=round(time.time() * 1000), server=target.label))
+        self._begin(SamplesHeader(began_ms=round(time.time() * 1000), server=target.label))
         with command_log(log_file) as log:
             return asyncio.run(self._watch(target, every_s, log, after_each, rounds))
 

@@ -80,7 +80,6 @@ def start_loading(server: EmbeddedServer, keys: int, day: DemoDay = "bad") -> su
 
 
 def pack(write: Write) -> bytes:
-    """Return a command in the wire format."""
     parts = [part if isinstance(part, bytes) else str(part).encode() for part in write]
     return b"*%d\r\n%s" % (len(parts), b"".join([b"$%d\r\n%s\r\n" % (len(part), part) for part in parts]))
 

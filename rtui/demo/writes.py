@@ -27,7 +27,6 @@ class WriteGroup:
 
     @property
     def keys(self) -> int:
-        """The number of keys that the group creates, without shared ones."""
         return len({write[1] for write in self.own})
 
 

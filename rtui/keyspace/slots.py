@@ -13,7 +13,6 @@ from enum import Enum
 from typing import NamedTuple
 
 SLOTS = 16384
-"""The number of slots of every cluster, of Redis and of Valkey."""
 
 
 class TagRule(Enum):
@@ -51,7 +50,6 @@ def find_tag(key: bytes) -> tuple[TagRule, HashTag | None]:
 
 
 def hashed_bytes(key: bytes) -> bytes:
-    """Return the part of a key that is hashed: the inside of its tag, or the whole key."""
     _, tag = find_tag(key)
     return key if tag is None else key[tag.start + 1 : tag.end - 1]
 
@@ -75,7 +73,6 @@ class SlotExplanation:
 
 
 def explain(key: bytes) -> SlotExplanation:
-    """Compute the slot of a key with its explanation."""
     rule, tag = find_tag(key)
     hashed = hashed_bytes(key)
     crc = crc16(hashed)
@@ -83,7 +80,6 @@ def explain(key: bytes) -> SlotExplanation:
 
 
 def each_slot(ranges: Iterable[tuple[int, int]]) -> Iterator[int]:
-    """Yield the slots in ranges, given as first and last slots."""
     return (slot for first, last in ranges for slot in range(first, last + 1))
 
 

@@ -39,7 +39,6 @@ class RedisType:
     name: bytes
     """The name that TYPE replies, and that SCAN … TYPE accepts."""
     unit: str = "element"
-    """The unit of its length, in the singular."""
     units: str = "elements"
     removed_when_empty: bool = False
     """Whether the server deletes the key with its last element, so that a length of 0 means that there is no key."""
@@ -113,10 +112,8 @@ TYPES: Final[dict[bytes, RedisType]] = {
         *(JSON, TIME_SERIES, BLOOM_FILTER, VALKEY_BLOOM_FILTER, CUCKOO_FILTER, COUNT_MIN_SKETCH, TOP_K, T_DIGEST),
     )
 }
-"""Every declared type by its name."""
 
 UNDECLARED: Final = RedisType(b"")
-"""The defaults for undeclared types."""
 
 
 def type_of(name: bytes | None) -> RedisType:

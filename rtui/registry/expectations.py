@@ -4,18 +4,27 @@ A registry states the TTL that a key is *given*: `30m`. A server states the TTL 
 both broken by a key with more than 30 minutes left, and neither by one with less. A single key does not show that it
 was given too little, but many do: of keys that are given 30 minutes, half have more than 15 left, and that none of 20
 has is next to impossible (`Ttl.is_too_short`).
+
+A reference has a source, the part of a key that points (`member`, `value`, `field:userId`, `json:items[].id`), and a
+target, a pattern that is filled with it: a member 17 of `user:5:orders` points to `order:17` by `order:{member}`. In
+the other direction, a name that matches the target's pattern gives values for its placeholders; if these are all that
+the source's pattern has, the key that should point here can be named: to `user:5` that is `user:list` with the member
+5.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from rtui.keyspace.text.quantities import Bounds, ValueSyntaxError, parse_count, parse_duration, parse_size
 from rtui.keyspace.types import TYPES
+from rtui.registry.patterns import Pattern
 
 NO_TTL: Final = -1
 """PTTL's reply for a key that does not expire."""
@@ -55,11 +64,8 @@ class Ttl:
     """The TTLs that a key may be given."""
 
     text: str
-    """The text in the registry."""
     may_be_missing: bool
-    """Whether a key may have no TTL."""
     may_expire: bool = True
-    """Whether a key may have a TTL."""
     low_ms: int | None = None
     """The shortest TTL that a key is given; None without a limit."""
     high_ms: int | None = None
@@ -176,7 +182,7 @@ def read_type(text: str) -> bytes:
     return name
 
 
-class Found(NamedTuple):
+class FoundKey(NamedTuple):
     """The known facts of one key; None if unknown."""
 
     type: bytes | None = None
@@ -196,7 +202,6 @@ class Check(NamedTuple):
     breach: Breach | None
     """The breach; None if the expectation is met, or the fact unknown."""
     is_known: bool
-    """Whether the fact is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +217,7 @@ class Expectations:
     length: Bounds | None = None
     length_text: str = ""
 
-    def broken(self, found: Found) -> int:
+    def broken(self, found: FoundKey) -> int:
         """Return the bits of broken expectations; unknown facts break nothing."""
         key_type, ttl_ms, memory_bytes, length = found
         mask = 0
@@ -226,7 +231,7 @@ class Expectations:
             mask |= Breach.LENGTH.bit
         return mask
 
-    def checks(self, found: Found) -> tuple[Check, ...]:
+    def checks(self, found: FoundKey) -> tuple[Check, ...]:
         """Return every expectation with its breach by a key."""
         broken = breaches_of(self.broken(found))
         rows: list[tuple[str, str, object, Sequence[Breach]]] = []
@@ -244,3 +249,125 @@ class Expectations:
             Check(fact, expected, next((way for way in ways if way in broken), None), value is not None)
             for fact, expected, value, ways in rows
         )
+
+
+MOST_VALUES: Final = 10_000
+
+
+class ReferenceSource(Enum):
+    """The part of a key that points; the value describes it."""
+
+    MEMBER = "member"
+    VALUE = "value"
+    FIELD = "value of a field"
+    FIELDS = "field"
+    JSON = "value in JSON"
+    """A field of a JSON document, in a string or of the JSON type."""
+    KEY = "key"
+    """The name of the key alone."""
+
+    @property
+    def placeholder(self) -> str | None:
+        """The placeholder for its values in a target; None for the name alone."""
+        names = {ReferenceSource.MEMBER: "member", ReferenceSource.FIELDS: "field", ReferenceSource.KEY: None}
+        return names.get(self, "value")
+
+    @property
+    def types(self) -> tuple[bytes, ...]:
+        """The types of keys that have such a part; empty for any."""
+        return {
+            ReferenceSource.MEMBER: (b"set", b"zset", b"list"),
+            ReferenceSource.VALUE: (b"string",),
+            ReferenceSource.FIELD: (b"hash",),
+            ReferenceSource.FIELDS: (b"hash",),
+            ReferenceSource.JSON: (b"string", b"ReJSON-RL"),
+            ReferenceSource.KEY: (),
+        }[self]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One reference of an entry."""
+
+    source: ReferenceSource
+    path: str
+    """The field, or the path in JSON; else empty."""
+    target: Pattern
+    twin: Pattern | None = None
+    """The pattern of a key that must hold the same value."""
+
+    def names(self, fields: Mapping[str, bytes], values: Sequence[bytes]) -> list[bytes]:
+        """Return the names that a key points to; `fields` are the placeholders of its name, `values` the values found
+        in it."""
+        name = self.source.placeholder
+        if name is None:
+            filled = self.target.filled(fields)
+            return [] if filled is None else [filled]
+        found = (self.target.filled({**fields, name: value}) for value in values)
+        return [name for name in found if name is not None]
+
+    def twin_name(self, fields: Mapping[str, bytes]) -> bytes | None:
+        """Return the name of the key that must hold the same value, or None."""
+        return None if self.twin is None else self.twin.filled(fields)
+
+
+class Incoming(NamedTuple):
+    """A key that should point to another."""
+
+    entry: int
+    """The index of its pattern."""
+    reference: Reference
+    key: bytes
+    value: bytes | None
+    """The value that it should hold; None if its name is enough."""
+
+
+def incoming(
+    patterns: Sequence[Pattern], references: Sequence[tuple[int, Reference]], key: bytes
+) -> Iterator[Incoming]:
+    """Yield the keys that should point to a key, as far as names determine them; `references` are (pattern index,
+    reference)."""
+    for index, reference in references:
+        fields = reference.target.fields(key)
+        if fields is None:
+            continue
+        name = reference.source.placeholder
+        value = fields.pop(name, None) if name is not None else None
+        source = patterns[index].filled(fields)
+        if source is not None and source != key:
+            yield Incoming(index, reference, source, value)
+
+
+_STEP: Final = re.compile(r"(?=.)([^.\[\]]*)((?:\[\])*)")
+
+
+def json_steps(path: str) -> tuple[str | None, ...]:
+    """Return the steps of a path such as `items[].id`: names, and None for each member. Raises ValueError."""
+    steps: list[str | None] = []
+    for part in path.split("."):
+        found = _STEP.fullmatch(part)
+        if found is None:
+            raise ValueError
+        steps += [*([found[1]] if found[1] else []), *([None] * (len(found[2]) // 2))]
+    return tuple(steps)
+
+
+def json_values(text: bytes, path: str) -> list[bytes] | None:
+    """Return the texts and whole numbers at a path of a JSON document; None if it is not JSON.
+
+    Reads the whole document: the caller bounds its size.
+    """
+    try:
+        found: list[Any] = [msgspec.json.decode(text)]
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+    for step in json_steps(path):
+        if step is None:
+            found = [member for value in found if isinstance(value, list) for member in value[:MOST_VALUES]]
+        else:
+            found = [value[step] for value in found if isinstance(value, dict) and step in value]
+    return [_written(one) for one in found[:MOST_VALUES] if isinstance(one, str | int) and not isinstance(one, bool)]
+
+
+def _written(value: str | int) -> bytes:
+    return value.encode() if isinstance(value, str) else b"%d" % value

@@ -41,11 +41,10 @@ _DATE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class PlaceholderForm:
     """The form of the values of a placeholder."""
 
     name: str
-    """The name in registries."""
     code: int
     """A number for tables, which never changes."""
     what: str
@@ -57,7 +56,6 @@ class Form:
     alphabet: bytes
     """The bytes that occur in values; empty if only separators don't."""
     samples: tuple[bytes, ...]
-    """A few values."""
 
     def __reduce__(self) -> str:
         """Pickle the name of its constant: forms are compared by identity."""
@@ -76,15 +74,15 @@ _HEX_DIGITS: Final = _DIGITS + b"abcdefABCDEF"
 _LETTERS: Final = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def _counted(name: str, code: int, what: str, unit: bytes, alphabet: bytes, *samples: bytes) -> Form:
-    return Form(name, code, what, unit, unit + b"+", alphabet, samples)
+def _counted(name: str, code: int, what: str, unit: bytes, alphabet: bytes, *samples: bytes) -> PlaceholderForm:
+    return PlaceholderForm(name, code, what, unit, unit + b"+", alphabet, samples)
 
 
-def _shaped(name: str, code: int, what: str, expression: bytes, alphabet: bytes, *samples: bytes) -> Form:
-    return Form(name, code, what, None, expression, alphabet, samples)
+def _shaped(name: str, code: int, what: str, expression: bytes, alphabet: bytes, *samples: bytes) -> PlaceholderForm:
+    return PlaceholderForm(name, code, what, None, expression, alphabet, samples)
 
 
-ANY: Final = Form("any", 1, "anything within a segment", None, b"", b"", (b"x7", b"some-name", b"7"))
+ANY: Final = PlaceholderForm("any", 1, "anything within a segment", None, b"", b"", (b"x7", b"some-name", b"7"))
 INT: Final = _counted("int", 2, "a decimal number", b"[0-9]", _DIGITS, b"42", b"7", b"20261122", b"202611")
 HEX: Final = _counted("hex", 3, "hexadecimal digits", _HEX, _HEX_DIGITS, b"9f2c41ab", b"7", b"42", b"ab")
 HASH: Final = _shaped(
@@ -152,13 +150,14 @@ WORD: Final = _shaped(
     b"some-name",
     b"ab",
 )
-ENUM: Final = Form("enum", 11, "one of a list", None, b"", b"", ())
-ANY_DEPTH: Final = Form("any-depth", 12, "anything, of one or more segments", None, b"(?s:.+)", b"", (b"x7", b"a"))
+ENUM: Final = PlaceholderForm("enum", 11, "one of a list", None, b"", b"", ())
+ANY_DEPTH: Final = PlaceholderForm(
+    "any-depth", 12, "anything, of one or more segments", None, b"(?s:.+)", b"", (b"x7", b"a")
+)
 
-FORMS: Final[dict[str, Form]] = {
+FORMS: Final[dict[str, PlaceholderForm]] = {
     form.name: form for form in (ANY, INT, HEX, HASH, UUID, ULID, DATE, IP, EMAIL, WORD, ANY_DEPTH)
 }
-"""Every form that a registry can name."""
 
 Lengths = tuple[tuple[int, int | None], ...]
 """Inclusive ranges of lengths in bytes; None is no upper bound. Empty: any length."""
@@ -168,7 +167,7 @@ Lengths = tuple[tuple[int, int | None], ...]
 class Values:
     """The values of one placeholder."""
 
-    form: Form = ANY
+    form: PlaceholderForm = ANY
     options: tuple[bytes, ...] = ()
     """For an enum, all values."""
     lengths: Lengths = ()

@@ -19,17 +19,16 @@ import msgspec
 
 from rtui.keyspace.text.display import display, display_text
 from rtui.keyspace.text.segments import Separators
-from rtui.registry.document import Document, NamingTable, PatternTable, ReferenceTable
-from rtui.registry.entries import EntryReader
+from rtui.registry.document import Document, EntryReader, NamingTable, PatternTable, ReferenceTable
 from rtui.registry.matching import Matcher, ambiguities
 from rtui.registry.naming import NAME_RULES, STYLES, Glossary, NamingConfig, NamingRules, Style, rule_ids
 from rtui.registry.registry import (
     FILE_NAME,
-    Entry,
     LineIndex,
-    Problem,
     Registry,
+    RegistryEntry,
     RegistryError,
+    RegistryProblem,
     TomlPath,
     meant,
     named_registry,
@@ -39,7 +38,6 @@ from rtui.registry.registry import (
 from rtui.registry.rules import RULES, ParameterValue, RuleLevels, Severity
 
 MOST_BYTES: Final = 4 << 20
-"""The largest file that is read."""
 
 MOST_WARNINGS: Final = 50
 
@@ -70,11 +68,11 @@ def _text(path: Path) -> str:
         return read.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         line = read[: error.start].count(b"\n") + 1
-        raise RegistryError([Problem(name, line, display_text(""), display_text("it is not UTF-8"))]) from None
+        raise RegistryError([RegistryProblem(name, line, display_text(""), display_text("it is not UTF-8"))]) from None
 
 
-def _file_problem(file: str, what: str) -> Problem:
-    return Problem(display_text(file), 0, display_text(""), display_text(what))
+def _file_problem(file: str, what: str) -> RegistryProblem:
+    return RegistryProblem(display_text(file), 0, display_text(""), display_text(what))
 
 
 _POSITION: Final = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.DOTALL)
@@ -92,7 +90,7 @@ class _Reading:
     def __init__(self, path: Path | None, text: str, *, above: tuple[Path, ...] = (), may_include: bool = True) -> None:
         self.path = path
         self.file = display_text(FILE_NAME if path is None else str(path))
-        self.problems: list[Problem] = []
+        self.problems: list[RegistryProblem] = []
         self._above = above
         self._may_include = may_include
         self._source = text
@@ -103,7 +101,7 @@ class _Reading:
             found = _POSITION.fullmatch(str(error))
             line = int(found[2]) if found and found[2] else text.count("\n") + 1
             what = display_text(f"it is not TOML: {found[1] if found else error}")
-            raise RegistryError([Problem(self.file, line, display_text(""), what)]) from None
+            raise RegistryError([RegistryProblem(self.file, line, display_text(""), what)]) from None
 
     def registry(self) -> Registry:
         """Return the registry; raises RegistryError with all mistakes."""
@@ -130,7 +128,7 @@ class _Reading:
 
     def wrong(self, place: TomlPath, what: str, *, line: int | None = None) -> None:
         number = self._lines.line(place) if line is None else line
-        self.problems.append(Problem(self.file, number, path_text(place), display_text(what)))
+        self.problems.append(RegistryProblem(self.file, number, path_text(place), display_text(what)))
 
     def line(self, place: TomlPath) -> int:
         return self._lines.line(place)
@@ -270,7 +268,7 @@ class _Reading:
             glossary=None if words is None else Glossary(words),
         )
 
-    def _entries(self, document: Document, separators: tuple[bytes, ...]) -> list[Entry]:
+    def _entries(self, document: Document, separators: tuple[bytes, ...]) -> list[RegistryEntry]:
         reader = EntryReader(document.placeholders, separators, self.wrong, self.line)
         read = (reader.entry(table, at) for at, table in enumerate(document.pattern) if table is not None)
         entries = [entry for entry in read if entry is not None]
@@ -278,7 +276,7 @@ class _Reading:
             entries += self._included(name, ("include", at), separators)
         return entries
 
-    def _included(self, name: str, place: TomlPath, separators: tuple[bytes, ...]) -> Iterator[Entry]:
+    def _included(self, name: str, place: TomlPath, separators: tuple[bytes, ...]) -> Iterator[RegistryEntry]:
         if not self._may_include:
             self.wrong(place, "others can't be included here")
             return
@@ -301,7 +299,7 @@ class _Reading:
         for entry in entries:
             yield entry if entry.origin else replace(entry, origin=name, file=path)
 
-    def _check_examples(self, entries: Sequence[Entry], matcher: Matcher) -> None:
+    def _check_examples(self, entries: Sequence[RegistryEntry], matcher: Matcher) -> None:
         """Record examples that match another pattern than their own, or none."""
         for at, entry in enumerate(entries):
             if entry.origin:
@@ -312,9 +310,9 @@ class _Reading:
                     continue
                 other = "no pattern" if index is None else f"the pattern {entries[index].pattern.text}"
                 what = display_text(f"{entry.pattern.text}: the example {display(example)} has {other}")
-                self.problems.append(Problem(self.file, entry.line, display_text("pattern"), what))
+                self.problems.append(RegistryProblem(self.file, entry.line, display_text("pattern"), what))
 
-    def _warnings(self, entries: Sequence[Entry], naming: NamingRules) -> Iterator[Problem]:
+    def _warnings(self, entries: Sequence[RegistryEntry], naming: NamingRules) -> Iterator[RegistryProblem]:
         found = ambiguities([entry.pattern for entry in entries])
         for first, second, example in islice(found, MOST_WARNINGS):
             one, two = sorted((entries[first], entries[second]), key=lambda entry: (not entry.origin, entry.line))
@@ -323,12 +321,12 @@ class _Reading:
                 f"{two.pattern.text} and {one.pattern.text} {place} are equally specific: {display(example)} has both"
             )
             line = 0 if two.origin else two.line
-            yield Problem(self.file, line, display_text("pattern"), display_text(what))
+            yield RegistryProblem(self.file, line, display_text("pattern"), display_text(what))
         for at, entry in enumerate(entries):
             mask = naming.broken(entry.pattern.sample(), at) & _OF_WORDS
             if mask and not entry.origin:
                 what = f"{entry.pattern.text} breaks {', '.join(rule_ids(mask))}"
-                yield Problem(self.file, entry.line, display_text("pattern"), display_text(what))
+                yield RegistryProblem(self.file, entry.line, display_text("pattern"), display_text(what))
 
 
 _OF_WORDS: Final = sum(

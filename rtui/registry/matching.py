@@ -31,8 +31,8 @@ from functools import cached_property
 from itertools import combinations, islice, product
 from typing import Final, NamedTuple
 
-from rtui.keyspace.text.java_names import texts_of
-from rtui.registry.patterns import LONGEST_KEY, Literal, Pattern, Segment, compiled, segment_expression
+from rtui.keyspace.text.segments import texts_of
+from rtui.registry.patterns import LONGEST_KEY, Literal, Pattern, PatternSegment, compiled, segment_expression
 
 NO_PATTERN: Final = -1
 """The index of a key without a pattern."""
@@ -47,7 +47,6 @@ MOST_LOOKUPS: Final = 3
 """The most lookups for one key, besides its sequence."""
 
 Parts = Sequence[bytes]
-"""The segments of a key."""
 
 Sequenced = int | bytes
 """The first lookup of a key: the number of its segments, or the sequence of its separators."""
@@ -64,12 +63,11 @@ class _Shape:
 
     pattern: Pattern
     index: int
-    segments: tuple[Segment, ...]
+    segments: tuple[PatternSegment, ...]
     """The segments before the first that spans, whose own beginning can be looked up, too."""
 
     @cached_property
     def source(self) -> bytes:
-        """The source of the pattern's expression, without groups."""
         return self.pattern.source(has_groups=False)
 
     @cached_property
@@ -188,7 +186,6 @@ def _mean_remaining(shapes: Sequence[_Shape], place: Place) -> float:
 
 
 def _sequence(separators: Sequence[bytes], known: Sequence[bytes]) -> Sequenced:
-    """Return the sequence of keys with these separators between their segments."""
     if len(known) < 2:
         return len(separators) + 1
     return (b"" if _are_bytes(known) else _BETWEEN).join(separators)
@@ -291,7 +288,6 @@ def _splitter(separators: tuple[bytes, ...]) -> Callable[[bytes], tuple[Sequence
 
 
 MOST_TRIED: Final = 512
-"""The most texts tried for one pair."""
 
 
 class Ambiguity(NamedTuple):
@@ -367,7 +363,7 @@ def common_key(first: Pattern, second: Pattern) -> bytes | None:
     return found if len(found) <= LONGEST_KEY else None
 
 
-def _common_text(one: Segment, two: Segment, separators: Sequence[bytes]) -> bytes | None:
+def _common_text(one: PatternSegment, two: PatternSegment, separators: Sequence[bytes]) -> bytes | None:
     """Return a text that matches both segments, or None."""
     if one.literal is not None and one.literal == two.literal:
         return one.literal
@@ -375,7 +371,7 @@ def _common_text(one: Segment, two: Segment, separators: Sequence[bytes]) -> byt
     return next((text for text in _texts(one, two) if all(test(text) for test in tests)), None)
 
 
-def _texts(one: Segment, two: Segment) -> Iterator[bytes]:
+def _texts(one: PatternSegment, two: PatternSegment) -> Iterator[bytes]:
     """Yield texts that may match both segments."""
     literals = [segment.literal for segment in (one, two) if segment.literal is not None]
     if literals:
@@ -398,7 +394,7 @@ def _texts(one: Segment, two: Segment) -> Iterator[bytes]:
                 yield begin + end[overlap:]
 
 
-def _end_literal(segment: Segment, at: int) -> bytes:
+def _end_literal(segment: PatternSegment, at: int) -> bytes:
     """Return the literal text at an end of a segment; empty if a placeholder is there."""
     part = segment.parts[at]
     return part.text if isinstance(part, Literal) else b""

@@ -29,8 +29,7 @@ from typing import Final, NamedTuple
 
 from rtui.keyspace.text.display import is_hidden
 from rtui.keyspace.text.identifiers import NUMBER, Identifiers
-from rtui.keyspace.text.java_names import texts_of
-from rtui.keyspace.text.segments import DEFAULT_SEPARATORS
+from rtui.keyspace.text.segments import DEFAULT_SEPARATORS, texts_of
 from rtui.registry.forms import WORD
 from rtui.registry.patterns import Literal, Pattern
 
@@ -39,13 +38,11 @@ class Style(IntFlag):
     """How the words of a name are joined; names of one short word have several styles."""
 
     LOWER = 1
-    """No capital letters."""
     CAMEL = 2
     PASCAL = 4
     SNAKE = 8
     KEBAB = 16
     UPPER = 32
-    """No small letters."""
 
 
 STYLES: Final[dict[str, Style]] = {
@@ -56,7 +53,6 @@ STYLES: Final[dict[str, Style]] = {
     "kebab": Style.KEBAB,
     "upper": Style.UPPER,
 }
-"""The styles by their names in registries."""
 
 ALL_STYLES: Final = Style(63)
 
@@ -176,7 +172,6 @@ IS_LONG: Final = 1 << 25
 
 
 def rule_ids(mask: int) -> tuple[str, ...]:
-    """Return the ids of the rules whose bits are set."""
     return tuple(rule for at, rule in enumerate(NAME_RULES) if mask >> at & 1)
 
 
@@ -204,7 +199,6 @@ class NamingConfig:
     shortest: int = DEFAULT_SHORTEST
     """Bytes."""
     deepest: int = DEFAULT_DEEPEST
-    """Segments."""
     glossary: Glossary | None = None
     """The allowed abbreviations; None: abbreviations are not checked."""
 
@@ -490,7 +484,6 @@ def _made(
 
 
 def _unsplit(key: bytes, maxsplit: int = 0) -> list[bytes]:
-    """Return a key as its only segment."""
     return [key]
 
 

@@ -42,7 +42,6 @@ LONGEST_KEY: Final = 4_096
 """The longest key, in bytes, that is matched: the time would grow with the square of its length."""
 
 MOST_PLACEHOLDERS: Final = 3
-"""The most placeholders in one segment."""
 
 UNNAMED: Final = ("*", "**")
 
@@ -77,7 +76,7 @@ class Placeholder:
 Part = Literal | Placeholder
 
 
-class Segment(NamedTuple):
+class PatternSegment(NamedTuple):
     """A segment of a pattern."""
 
     parts: tuple[Part, ...]
@@ -121,11 +120,10 @@ class Pattern:
     text: str
     separators: tuple[bytes, ...]
     """Longest first, as in `keyspace.text.segments.Separators`."""
-    segments: tuple[Segment, ...]
+    segments: tuple[PatternSegment, ...]
 
     @cached_property
     def placeholders(self) -> tuple[Placeholder, ...]:
-        """All placeholders, in order."""
         return tuple(part for segment in self.segments for part in segment.placeholders)
 
     @property
@@ -200,7 +198,7 @@ class Pattern:
         return b"".join(b"".join(text) + segment.separator for text, segment in zip(texts, self.segments, strict=True))
 
 
-def _kind_of(segment: Segment) -> int:
+def _kind_of(segment: PatternSegment) -> int:
     if segment.literal is not None:
         return _LITERAL
     only = segment.placeholder
@@ -295,9 +293,9 @@ def _joined(parts: Sequence[Part]) -> list[Part]:
     return found
 
 
-def _segments(parts: Sequence[Part], separators: Sequence[bytes]) -> list[Segment]:
+def _segments(parts: Sequence[Part], separators: Sequence[bytes]) -> list[PatternSegment]:
     cut = re.compile(b"(" + b"|".join(map(re.escape, separators)) + b")") if separators else None
-    found: list[Segment] = []
+    found: list[PatternSegment] = []
     current: list[Part] = []
     for part in parts:
         if isinstance(part, Placeholder) or cut is None:
@@ -308,9 +306,9 @@ def _segments(parts: Sequence[Part], separators: Sequence[bytes]) -> list[Segmen
             if text:
                 current.append(Literal(text))
             if separator:
-                found.append(Segment(tuple(current), separator))
+                found.append(PatternSegment(tuple(current), separator))
                 current = []
-    return [*found, Segment(tuple(current), b"")]
+    return [*found, PatternSegment(tuple(current), b"")]
 
 
 def _check(pattern: Pattern) -> None:
@@ -335,5 +333,4 @@ def _check(pattern: Pattern) -> None:
 
 
 def _begins(text: bytes, separator: bytes) -> bool:
-    """Whether a text ends with the beginning of a separator."""
     return any(text.endswith(separator[:count]) for count in range(1, len(separator)))

@@ -18,16 +18,15 @@ from typing import Final
 
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.matching import nearest_word
-from rtui.registry.expectations import Expectations
+from rtui.registry.expectations import Expectations, Incoming, Reference, ReferenceSource, incoming
 from rtui.registry.matching import Matcher
 from rtui.registry.naming import NamingRules
 from rtui.registry.patterns import Pattern
-from rtui.registry.references import Incoming, Reference, Source, incoming
 from rtui.registry.rules import RuleLevels
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RegistryProblem:
     """One mistake or warning."""
 
     file: SafeText
@@ -46,7 +45,7 @@ class Problem:
 class RegistryError(ValueError):
     """A registry that can't be used, with all its mistakes."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[RegistryProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(map(str, problems)))
 
@@ -137,12 +136,11 @@ class LineIndex:
 
 
 def _bare(piece: str) -> str:
-    """Return the name in a part of a key, without its quotes."""
     return piece[1:-1] if piece[0] in "\"'" else piece
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RegistryEntry:
     """One pattern with everything written about its keys. All texts are as written: not safe to show."""
 
     pattern: Pattern
@@ -153,12 +151,11 @@ class Entry:
     deprecated: str = ""
     """The replacement; empty if the pattern is not deprecated."""
     holds: str = ""
-    """The content of its strings."""
     examples: tuple[bytes, ...] = ()
     references: tuple[Reference, ...] = ()
     lock: Pattern | None = None
     """The name of the lock that guards rebuilding the value."""
-    expires_in: tuple[Source, str] | None = None
+    expires_in: tuple[ReferenceSource, str] | None = None
     """The place in the value that tells when it is out of date."""
     longest: int | None = None
     """A larger maximum length of names, in bytes."""
@@ -181,17 +178,17 @@ class Registry:
     title: str
     separators: tuple[bytes, ...]
     """The separators, longest first."""
-    entries: tuple[Entry, ...]
+    entries: tuple[RegistryEntry, ...]
     matcher: Matcher
     """Matches the entries' patterns, by the same indices."""
     naming: NamingRules
     rules: RuleLevels
     source: str = field(default="", repr=False)
     """The complete text; empty if it includes others."""
-    warnings: tuple[Problem, ...] = field(default=(), compare=False)
+    warnings: tuple[RegistryProblem, ...] = field(default=(), compare=False)
     """Likely mistakes that do not prevent its use."""
 
-    def entry_of(self, key: bytes) -> Entry | None:
+    def entry_of(self, key: bytes) -> RegistryEntry | None:
         """Return the entry of the most specific pattern that matches a key, or None."""
         index = self.matcher.match(key)
         return None if index is None else self.entries[index]
@@ -205,7 +202,6 @@ class Registry:
 
 
 FILE_NAME: Final = "rtui.toml"
-"""The name looked for in the working directory and above."""
 
 SHIPPED: Final = Path(__file__).parent / "registries"
 

@@ -55,7 +55,6 @@ class Parameter:
 
     kind: Kind
     default: object
-    """The default as it would be written."""
     help: str
 
     def may_be(self, value: ParameterValue) -> bool:
@@ -94,7 +93,6 @@ class Rule:
     id: str
     family: Family
     severity: Severity
-    """The default severity."""
     title: str
     """The violation; a phrase without a full stop."""
     reason: str
@@ -115,7 +113,6 @@ class Rule:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """All texts of the rule: violation, reason, remedy, evidence, parameters."""
         said = [f"{self.title}.", self.reason, self.remedy, *([self.basis] if self.basis else [])]
         for name, one in self.parameters.items():
             said.append(f"{name} = {_written(one.default)}: {one.help[:1].lower()}{one.help[1:]}")
@@ -655,7 +652,6 @@ RULES: Final[dict[str, Rule]] = {
         ),
     )
 }  # fmt: skip
-"""Every rule by its id."""
 
 
 class RuleLevels:

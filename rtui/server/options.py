@@ -16,9 +16,9 @@ from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
-    from rtui.analysis.query.query import Order
+    from rtui.analysis.query.query import MatchOrder
     from rtui.analysis.query.terms import Fact
-    from rtui.registry.registry import Problem, Registry
+    from rtui.registry.registry import Registry, RegistryProblem
 
 MOST_SHOWN: Final = 20
 """The most mistakes shown of one file."""
@@ -29,7 +29,7 @@ class RegistryFileError(RtuiError):
 
     exit_code = ExitCode.USAGE
 
-    def __init__(self, problems: tuple[Problem, ...]) -> None:
+    def __init__(self, problems: tuple[RegistryProblem, ...]) -> None:
         first, *others = [str(problem) for problem in problems[:MOST_SHOWN]]
         if len(problems) > MOST_SHOWN:
             others.append(f"and {len(problems) - MOST_SHOWN:,} more")
@@ -168,7 +168,7 @@ class FindOptions:
     """Facts of the matches that are wanted, besides those that the query needs."""
     limit: int = 10_000
     """Matches that are kept; all are counted."""
-    order: Order | None = None
+    order: MatchOrder | None = None
     """What decides which are kept; None for the first that are found."""
     stops_at_limit: bool = False
     """Whether it ends once so many are found."""

@@ -21,9 +21,18 @@ import polars as pl
 
 from rtui.analysis.columns import Asked, Columns
 from rtui.analysis.query.behind import scope_of
-from rtui.analysis.query.deciding import Comparison, NameTest, Test, TextTest, allowed, name_terms, name_test, slots_in
+from rtui.analysis.query.deciding import (
+    FactComparison,
+    NameTest,
+    Test,
+    TextTest,
+    allowed,
+    name_terms,
+    name_test,
+    slots_in,
+)
 from rtui.analysis.query.patterns import HEX_PARTS
-from rtui.analysis.query.query import Order, Query, Term
+from rtui.analysis.query.query import MatchOrder, Query, Term
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slices import Steps
@@ -195,7 +204,7 @@ class PassRows:
     rows: KeptRows
     scope: Scope
 
-    def why_not(self, query: Query, order: Order | None = None) -> SafeText | None:
+    def why_not(self, query: Query, order: MatchOrder | None = None) -> SafeText | None:
         """Return why the rows can't answer a query, as a sentence; None if they can."""
         if self.rows.why_none:
             hint = "" if self.rows.may_use_files else "; the setting rows.files keeps them in files"
@@ -232,7 +241,7 @@ def condition_of(query: Query, separators: Separators, now_ms: int) -> RowCondit
     )
 
 
-def by_order(order: Order) -> By:
+def by_order(order: MatchOrder) -> By:
     """Return the sort expression of an order: keys that never expire have the longest time to live, names sort
     naturally."""
     column = pl.col(order.fact.column)
@@ -280,13 +289,13 @@ def _within(column: pl.Expr, bounds: Bounds) -> pl.Expr:
 
 _NAME: Final = pl.col("name")
 
-_COMPARED: Final[dict[Comparison, Callable[..., pl.Expr]]] = {
-    Comparison.IS: _NAME.eq,
-    Comparison.BEGINS: _NAME.str.starts_with,
-    Comparison.ENDS: _NAME.str.ends_with,
-    Comparison.HAS: lambda text: _NAME.str.contains(text, literal=True),
-    Comparison.MATCHES: _NAME.str.contains,
-    Comparison.LEAST: _NAME.str.len_bytes().ge,
+_COMPARED: Final[dict[FactComparison, Callable[..., pl.Expr]]] = {
+    FactComparison.IS: _NAME.eq,
+    FactComparison.BEGINS: _NAME.str.starts_with,
+    FactComparison.ENDS: _NAME.str.ends_with,
+    FactComparison.HAS: lambda text: _NAME.str.contains(text, literal=True),
+    FactComparison.MATCHES: _NAME.str.contains,
+    FactComparison.LEAST: _NAME.str.len_bytes().ge,
 }
 
 

@@ -24,7 +24,7 @@ from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.display import display_text
 from rtui.registry.matching import NO_PATTERN
 from rtui.registry.naming import ALL_STYLES, NAME_RULES, STYLE_BITS, NamingRules, Style, styles_found
-from rtui.registry.registry import Entry, Registry
+from rtui.registry.registry import Registry, RegistryEntry
 from rtui.registry.rules import Severity
 from rtui.table.key_count import KeyCount, copied, joined
 
@@ -253,7 +253,7 @@ class NamingCounts:
 _NONE: Final = (b"", b"")
 
 
-def _beginning(entry: Entry) -> bytes:
+def _beginning(entry: RegistryEntry) -> bytes:
     """Return how the keys of an entry begin, as far as they are all alike."""
     found = b""
     for segment in entry.pattern.segments:

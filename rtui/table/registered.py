@@ -37,7 +37,7 @@ from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.display import display, display_text
 from rtui.registry.expectations import Breach, Expectations
 from rtui.registry.matching import NO_PATTERN, Matcher
-from rtui.registry.registry import Entry, Registry
+from rtui.registry.registry import Registry, RegistryEntry
 from rtui.table.key_count import KeyCount, copied, joined
 from rtui.table.naming_counts import NamingCounts
 
@@ -70,7 +70,7 @@ CountedBreach: TypeAlias = tuple[int, Breach, bool, KeyCount]
 class EntryCounts:
     """Keys by entry of a registry; those without one are counted under NO_PATTERN."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[RegistryEntry]) -> None:
         self._layouts: defaultdict[Layout, Counter[int]] = defaultdict(Counter)
         count = len(entries) + 1
         self._memory = [0] * count
@@ -200,7 +200,7 @@ class _Entries:
     """Makes the reports of entries."""
 
     def __init__(
-        self, entries: Sequence[Entry], counts: EntryCounts, figures: Figures, *, samples_lengths: bool
+        self, entries: Sequence[RegistryEntry], counts: EntryCounts, figures: Figures, *, samples_lengths: bool
     ) -> None:
         self._samples_lengths = samples_lengths
         self._entries = entries

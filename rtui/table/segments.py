@@ -21,8 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rtui.keyspace.text.identifiers import ANY, ANY_TAG, LONGEST, Identifiers, KeySegments, Wholes
-from rtui.keyspace.text.java_names import HEADER
-from rtui.keyspace.text.segments import Separators
+from rtui.keyspace.text.segments import HEADER, Separators
 from rtui.table.schema import keys_of
 
 BLOCK: Final = 1 << 18

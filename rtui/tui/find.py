@@ -13,8 +13,8 @@ from textual.dom import DOMNode
 from textual.widget import Widget
 
 from rtui.analysis.humanize import counted
-from rtui.analysis.query.completion import Vocabulary
-from rtui.analysis.query.query import Order, Query
+from rtui.analysis.query.hints import Vocabulary
+from rtui.analysis.query.query import MatchOrder, Query
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.session import BrowsingSession
@@ -41,12 +41,14 @@ from rtui.tui.kit.styled_text import Role, literal
 MOST_NOTES: Final = 4
 
 
-def order_of(sort: str | None, *, is_reversed: bool) -> Order | None:
+def order_of(sort: str | None, *, is_reversed: bool) -> MatchOrder | None:
     """Return the order of matches by a column; None for the order found, and for slots."""
     fact = None if sort is None else found_rows.SORTS[sort].fact
     if sort is None or fact is None:
         return None
-    return Order(fact, found_rows.SORTS[sort].is_descending is not is_reversed, is_by_bytes=sort == found_rows.BY_BYTES)
+    return MatchOrder(
+        fact, found_rows.SORTS[sort].is_descending is not is_reversed, is_by_bytes=sort == found_rows.BY_BYTES
+    )
 
 
 def new_rows(

@@ -16,7 +16,7 @@ from typing import Any, Final
 from rtui.analysis import humanize
 from rtui.analysis.facts import NO_EXPIRY, NoTtl
 from rtui.analysis.humanize import Mark, counted
-from rtui.analysis.query.query import Order, Problem, Query
+from rtui.analysis.query.query import MatchOrder, Problem, Query
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
 from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
@@ -118,7 +118,7 @@ def sort_key(name: str, *, is_descending: bool) -> Callable[[KeyRecord], Any]:
             return expires is None, sign * (expires or 0.0)
 
         return by_expiry
-    return Order(fact, is_descending).key
+    return MatchOrder(fact, is_descending).key
 
 
 def found_table(records: Sequence[KeyRecord], columns: Sequence[str], now_s: float, title: str) -> Table:

@@ -20,8 +20,8 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
 
+from rtui.analysis.query.patterns import RegexError, compiled
 from rtui.analysis.query.query import Query, Term
-from rtui.analysis.query.regex import RegexError, compiled
 from rtui.analysis.query.terms import GLOB, REGEX, TEXT
 from rtui.analysis.report.document import KeyRecord
 from rtui.analysis.report.tables.table import Cell, Column, Table, cell_text

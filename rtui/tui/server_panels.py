@@ -16,8 +16,8 @@ from textual.geometry import Size
 
 from rtui.analysis import humanize
 from rtui.analysis.facts import Reason, Unknown
-from rtui.analysis.findings.comparison import FindingFate
-from rtui.analysis.findings.server_comparison import ComparedLine, NodeComparison
+from rtui.analysis.findings.contents import FindingFate
+from rtui.analysis.findings.server import ComparedLine, NodeComparison
 from rtui.analysis.formats.health import cell_of, change_of, when_text
 from rtui.analysis.health.panel import Line as Figure
 from rtui.analysis.health.panel import Panel, State, chart_bounds, plotted, top_of_chart, value_text

@@ -81,7 +81,7 @@ a third of its time on it.
 
 AHEAD: Final = (
     "rtui.tui.kit.query_hints",
-    "rtui.analysis.query.near_misses",
+    "rtui.analysis.query.hints",
     "rtui.server.analysis.run",
     "rtui.server.analysis.session",
     "rtui.server.analysis.kept_reports",

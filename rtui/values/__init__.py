@@ -2,8 +2,8 @@
 
     found = decode(data)                     # data: no more than a preview holds, say 64 KiB
     found.title                              # "base64 › gzip › JSON"
-    found.form                               # Form.TREE, TEXT, HEX or LISTING: how to show it
-    found.root                               # a Node: kind, value, type_name, name, children, total, is_cut
+    found.form                               # ValueForm.TREE, TEXT, HEX or LISTING: how to show it
+    found.root                               # a ValueNode: kind, value, type_name, name, children, total, is_cut
     found.notes                              # sentences: limits, damage, a missing library, dates
     found.truncated                          # whether this is the beginning only
     found.data                               # the innermost bytes, for a pager or a file
@@ -18,16 +18,16 @@
     decode(data, is_whole=False)             # data is the beginning of a longer value, which is normal
 
 - **Nothing is safe to show.** `value`, `type_name`, `name` and `notes` hold raw data: str goes through
-  `display_text`, bytes through `display` of `keyspace/text/display.py`. `Node.raw` is for copying.
+  `display_text`, bytes through `display` of `keyspace/text/display.py`. `ValueNode.raw` is for copying.
 - **Never raises**, whatever the bytes; only UnknownDecoderError for a `choose` that no decoder has.
-- **Bounded** by `Limits`: bytes of each layer, layers, depth, elements and time. The part read before a limit is
-  kept, `truncated` is true, a note names the limit. It may take `Limits.seconds` of a processor, a quarter of
-  a second: long values are decoded in a thread, not on the event loop.
+- **Bounded** by `DecodingLimits`: bytes of each layer, layers, depth, elements and time. The part read before a limit
+  is kept, `truncated` is true, a note names the limit. It may take `DecodingLimits.seconds` of a processor, a quarter
+  of a second: long values are decoded in a thread, not on the event loop.
 - **Nothing is executed or constructed**: for a program in disguise (pickle) calls are named with their arguments.
 - A format whose library is missing is named in the chain, its bytes are shown as they are, and a note names the
   package to install.
-- A Form.TEXT root is one TEXT or NUMBER node, shown line by line; a Form.HEX root one BYTES node; a Form.LISTING one
-  is a list of instructions, which must not be sorted.
+- A ValueForm.TEXT root is one TEXT or NUMBER node, shown line by line; a ValueForm.HEX root one BYTES node; a
+  ValueForm.LISTING one is a list of instructions, which must not be sorted.
 
 `chain.py` chooses decoders; `plugins.py` tells how a user adds one.
 """
@@ -36,8 +36,8 @@ from __future__ import annotations
 
 from rtui.values.chain import (
     Choices,
-    Summary,
     UnknownDecoderError,
+    ValueSummary,
     alternatives,
     choices,
     decode,
@@ -51,12 +51,12 @@ from rtui.values.tree import (
     DEFAULT,
     SEPARATOR,
     Decoded,
-    Form,
-    Kind,
-    Limits,
-    Node,
+    DecodingLimits,
+    DecodingStep,
     OutlineRow,
-    Step,
+    ValueForm,
+    ValueKind,
+    ValueNode,
     drop_unfinished,
     outline,
 )
@@ -68,14 +68,14 @@ __all__ = [
     "Choices",
     "Decoded",
     "Decoder",
-    "Form",
-    "Kind",
-    "Limits",
-    "Node",
+    "DecodingLimits",
+    "DecodingStep",
     "OutlineRow",
-    "Step",
-    "Summary",
     "UnknownDecoderError",
+    "ValueForm",
+    "ValueKind",
+    "ValueNode",
+    "ValueSummary",
     "alternatives",
     "choices",
     "decode",

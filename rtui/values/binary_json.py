@@ -21,12 +21,12 @@ from rtui.values.source import (
     POSSIBLE,
     Format,
     Reader,
-    Source,
+    ValueSource,
     is_record,
     read_tree,
     recognises,
 )
-from rtui.values.tree import Budget, Cut, Invalid, Kind, Node, Step
+from rtui.values.tree import Budget, Cut, DecodingStep, Invalid, ValueKind, ValueNode
 
 _SIGNED: Final = {0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8}
 _UNSIGNED: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
@@ -48,9 +48,9 @@ _RECORD_HEAD: Final = bytes((0xD4, _RECORD))
 class MsgpackReader(Reader):
     """Reads one MessagePack value."""
 
-    def __init__(self, source: Source, budget: Budget) -> None:
+    def __init__(self, source: ValueSource, budget: Budget) -> None:
         super().__init__(source, budget)
-        self._records: dict[int, list[Node]] = {}
+        self._records: dict[int, list[ValueNode]] = {}
         """The field names of each kind of record, by the tag byte of its records."""
 
     def read(self) -> None:
@@ -61,7 +61,7 @@ class MsgpackReader(Reader):
         elif tag < 0x80 or tag >= 0xE0:
             self.add_number(tag if tag < 0x80 else tag - 256)
         elif tag < 0xA0:
-            self._items(Kind.MAP if tag < 0x90 else Kind.LIST, tag & 0x0F)
+            self._items(ValueKind.MAP if tag < 0x90 else ValueKind.LIST, tag & 0x0F)
         elif tag < 0xC0:
             self.add_string(tag & 0x1F)
         else:
@@ -70,15 +70,15 @@ class MsgpackReader(Reader):
     def _tagged(self, tag: int) -> None:
         """Read a value whose length, or content, follows its tag byte."""
         if tag in _CONSTANTS:
-            self.add(Kind.CONSTANT, _CONSTANTS[tag])
+            self.add(ValueKind.CONSTANT, _CONSTANTS[tag])
         elif tag in _TEXTS:
             self.add_string(self.integer(_TEXTS[tag]))
         elif tag in _BYTES:
             self.add_string(self.integer(_BYTES[tag]), is_text=False)
         elif tag in _MAPS:
-            self._items(Kind.MAP, self.integer(_MAPS[tag]))
+            self._items(ValueKind.MAP, self.integer(_MAPS[tag]))
         elif tag in _LISTS:
-            self._items(Kind.LIST, self.integer(_LISTS[tag]))
+            self._items(ValueKind.LIST, self.integer(_LISTS[tag]))
         elif tag in _UNSIGNED:
             self.add_number(self.integer(_UNSIGNED[tag]))
         elif tag in _SIGNED:
@@ -93,11 +93,11 @@ class MsgpackReader(Reader):
         else:
             raise Invalid(f"has no value that begins with {tag:02x}")
 
-    def _items(self, kind: Literal[Kind.MAP, Kind.LIST], count: int) -> None:
+    def _items(self, kind: Literal[ValueKind.MAP, ValueKind.LIST], count: int) -> None:
         node = self.add(kind, total=count)
         self.enter(node)
         for _ in range(count):
-            if kind is Kind.MAP:
+            if kind is ValueKind.MAP:
                 self.read()
                 self.take_as_name()
             self.read()
@@ -116,35 +116,35 @@ class MsgpackReader(Reader):
         number = self.integer(min(size, 8), signed=size == 12)
         if size == 8:
             nanoseconds, number = number >> 34, number & ((1 << 34) - 1)
-        self.add(Kind.TEXT, date_text(number + nanoseconds / 1e9), "timestamp")
+        self.add(ValueKind.TEXT, date_text(number + nanoseconds / 1e9), "timestamp")
 
     def _first_record(self, kind: int) -> None:
         """Read the declaration of a record kind, and its first record."""
         if not 0x40 <= kind < 0x80:
             raise Invalid(f"has no record that begins with {kind:02x}")
-        name, holder = self.name, self.add(Kind.LIST)
+        name, holder = self.name, self.add(ValueKind.LIST)
         self.enter(holder)
         self.read()
         self.leave()
         names = holder.children[0]
-        if names.kind is not Kind.LIST or any(member.kind is not Kind.TEXT for member in names.children):
+        if names.kind is not ValueKind.LIST or any(member.kind is not ValueKind.TEXT for member in names.children):
             raise Invalid("has a record whose names are no texts")
         self._records[kind] = names.children
-        holder.kind, holder.name, holder.children, holder.total = Kind.MAP, name, [], len(names.children)
+        holder.kind, holder.name, holder.children, holder.total = ValueKind.MAP, name, [], len(names.children)
         self._members(holder, names.children)
 
-    def _record(self, names: list[Node]) -> None:
-        self._members(self.add(Kind.MAP, total=len(names)), names)
+    def _record(self, names: list[ValueNode]) -> None:
+        self._members(self.add(ValueKind.MAP, total=len(names)), names)
 
-    def _members(self, node: Node, names: list[Node]) -> None:
+    def _members(self, node: ValueNode, names: list[ValueNode]) -> None:
         self.enter(node)
         for member in names:
-            self.name = Node(Kind.TEXT, member.value)
+            self.name = ValueNode(ValueKind.TEXT, member.value)
             self.read()
         self.leave()
 
 
-def _is_text(source: Source) -> bool:
+def _is_text(source: ValueSource) -> bool:
     """Whether the bytes are one text behind its length.
 
     A length of 128 to 191 bytes is also UTF-8, of an Arabic letter: a value that is text as a whole is not a msgpack
@@ -153,7 +153,7 @@ def _is_text(source: Source) -> bool:
     header = _text_header(source.data)
     if not header or not source.is_whole:
         return False
-    content = Source(source.data[header:])
+    content = ValueSource(source.data[header:])
     if not content.is_text or not any(character.isalpha() for character in content.text):
         return False
     return not source.is_text or (content.data[0] < 0x80 and content.data[:1].isalpha())
@@ -167,7 +167,7 @@ def _text_header(data: bytes) -> int:
     return 1 + size if (is_short or size) and len(data) == 1 + size + count > MIN_RECORD_BYTES - 1 else 0
 
 
-def _sniff_msgpack(source: Source, budget: Budget) -> float | None:
+def _sniff_msgpack(source: ValueSource, budget: Budget) -> float | None:
     """Recognise maps, lists and text; a map with only text keys is likely, anything else only possible."""
     head = source.data[0]
     if _is_text(source):
@@ -181,7 +181,7 @@ def _sniff_msgpack(source: Source, budget: Budget) -> float | None:
     return None if found is None else LIKELY if found else POSSIBLE
 
 
-def _read_msgpack(source: Source, budget: Budget) -> Step:
+def _read_msgpack(source: ValueSource, budget: Budget) -> DecodingStep:
     return read_tree(MsgpackReader(source, budget), source)
 
 
@@ -225,7 +225,7 @@ class CborReader(Reader):
             tag = self._argument(info)
             type_name = _TAGS.get(tag, f"tag {tag}")
         if major in (_LIST, _MAP):
-            self._items(Kind.LIST if major == _LIST else Kind.MAP, info, type_name)
+            self._items(ValueKind.LIST if major == _LIST else ValueKind.MAP, info, type_name)
         elif major in (_CBOR_BYTES, _TEXT):
             self._string(major, info, type_name)
         elif major == _SIMPLE:
@@ -241,7 +241,7 @@ class CborReader(Reader):
             raise Invalid("has a length of no known size")
         return self.integer(1 << (info - 24))
 
-    def _items(self, kind: Kind, info: int, type_name: str) -> None:
+    def _items(self, kind: ValueKind, info: int, type_name: str) -> None:
         """Read a list or a map; an indefinite-length one ends with a break byte."""
         count = None if info == _INDEFINITE else self._argument(info)
         node = self.add(kind, "", type_name, total=count)
@@ -249,7 +249,7 @@ class CborReader(Reader):
         while len(node.children) != count:
             if count is None and self._at_break():
                 break
-            if kind is Kind.MAP:
+            if kind is ValueKind.MAP:
                 self.read()
                 self.take_as_name()
             self.read()
@@ -266,7 +266,7 @@ class CborReader(Reader):
         if info != _INDEFINITE:
             self.add_string(self._argument(info), is_text=major == _TEXT, type_name=type_name)
             return
-        node = self.add(Kind.LIST, "", type_name or "in pieces")
+        node = self.add(ValueKind.LIST, "", type_name or "in pieces")
         self.enter(node)
         while not self._at_break():
             first = self.byte()
@@ -280,15 +280,15 @@ class CborReader(Reader):
         if layout is not None:
             self.add_number(struct.unpack(layout, self.take(struct.calcsize(layout)))[0], type_name)
         elif info in _CBOR_CONSTANTS:
-            self.add(Kind.CONSTANT, _CBOR_CONSTANTS[info], type_name)
+            self.add(ValueKind.CONSTANT, _CBOR_CONSTANTS[info], type_name)
         elif info <= 24:
             number = self.byte() if info == 24 else info
-            self.add(Kind.CONSTANT, f"simple({number})", type_name)
+            self.add(ValueKind.CONSTANT, f"simple({number})", type_name)
         else:
             raise Invalid("has a simple value of no known kind")
 
 
-def _sniff_cbor(source: Source, budget: Budget) -> float | None:
+def _sniff_cbor(source: ValueSource, budget: Budget) -> float | None:
     """Recognise non-empty maps and lists, and tagged ones or tagged text; maps with text keys are likely."""
     if source.data.startswith(SELF_DESCRIBED):
         return CERTAIN
@@ -297,12 +297,16 @@ def _sniff_cbor(source: Source, budget: Budget) -> float | None:
         return None
     reader = CborReader(source, budget.probe())
     found = is_record(reader, source)
-    if major == _TAG and reader.root is not None and reader.root.kind not in (Kind.MAP, Kind.LIST, Kind.TEXT):
+    if (
+        major == _TAG
+        and reader.root is not None
+        and reader.root.kind not in (ValueKind.MAP, ValueKind.LIST, ValueKind.TEXT)
+    ):
         return None
     return None if found is None else LIKELY if found else POSSIBLE
 
 
-def _read_cbor(source: Source, budget: Budget) -> Step:
+def _read_cbor(source: ValueSource, budget: Budget) -> DecodingStep:
     return read_tree(CborReader(source, budget), source)
 
 
@@ -318,9 +322,9 @@ class BsonReader(Reader):
     """Reads one document."""
 
     def read(self) -> None:
-        self._document(Kind.MAP)
+        self._document(ValueKind.MAP)
 
-    def _document(self, kind: Kind) -> None:
+    def _document(self, kind: ValueKind) -> None:
         start = self.at
         size = self.integer(4, "little", signed=True)
         if size < 5 or (self._open and start + size > self._stop):
@@ -330,7 +334,7 @@ class BsonReader(Reader):
         self.enter(node)
         while code := self.byte():
             name = self._name()
-            self.name = None if kind is Kind.LIST else Node(Kind.TEXT, name)
+            self.name = None if kind is ValueKind.LIST else ValueNode(ValueKind.TEXT, name)
             self._element(code)
         self.leave()
         if self.at != self._stop:
@@ -358,7 +362,7 @@ class BsonReader(Reader):
         if read is not None:
             read(self)
         elif code in _BSON_CONSTANTS:
-            self.add(Kind.CONSTANT, _BSON_CONSTANTS[code])
+            self.add(ValueKind.CONSTANT, _BSON_CONSTANTS[code])
         else:
             raise Invalid(f"has no type {code:02x}")
 
@@ -380,20 +384,20 @@ class BsonReader(Reader):
         self.add_string(size, is_text=False, type_name=_SUBTYPES.get(self.byte(), ""))
 
     def _object_id(self) -> None:
-        self.add(Kind.TEXT, self.take(12).hex(), "ObjectId")
+        self.add(ValueKind.TEXT, self.take(12).hex(), "ObjectId")
 
     def _boolean(self) -> None:
         value = self.byte()
         if value > 1:
             raise Invalid("has a boolean that is neither 0 nor 1")
-        self.add(Kind.CONSTANT, "true" if value else "false")
+        self.add(ValueKind.CONSTANT, "true" if value else "false")
 
     def _date(self) -> None:
-        self.add(Kind.TEXT, date_text(self.integer(8, "little", signed=True) / 1_000), "date")
+        self.add(ValueKind.TEXT, date_text(self.integer(8, "little", signed=True) / 1_000), "date")
 
     def _pattern(self) -> None:
         pattern, options = self._raw_name(), self._raw_name()
-        self.add(Kind.TEXT, f"/{pattern}/{options}", "regular expression")
+        self.add(ValueKind.TEXT, f"/{pattern}/{options}", "regular expression")
 
     def _raw_name(self) -> str:
         kept, self.name = self.name, None
@@ -408,22 +412,22 @@ class BsonReader(Reader):
 
     def _scoped_code(self) -> None:
         self.take(4)
-        node = self.add(Kind.LIST, "", "code with scope")
+        node = self.add(ValueKind.LIST, "", "code with scope")
         self.enter(node)
         self._text("code")
-        self._document(Kind.MAP)
+        self._document(ValueKind.MAP)
         self.leave()
 
     def _timestamp(self) -> None:
         increment, seconds = self.integer(4, "little"), self.integer(4, "little")
-        self.add(Kind.TEXT, f"{date_text(seconds)}, {increment}", "timestamp")
+        self.add(ValueKind.TEXT, f"{date_text(seconds)}, {increment}", "timestamp")
 
 
 _ELEMENTS: Final[dict[int, Callable[[BsonReader], object]]] = {
     0x01: BsonReader._double,
     0x02: BsonReader._text,
-    0x03: lambda reader: reader._document(Kind.MAP),
-    0x04: lambda reader: reader._document(Kind.LIST),
+    0x03: lambda reader: reader._document(ValueKind.MAP),
+    0x04: lambda reader: reader._document(ValueKind.LIST),
     0x05: BsonReader._binary,
     0x07: BsonReader._object_id,
     0x08: BsonReader._boolean,
@@ -440,7 +444,7 @@ _ELEMENTS: Final[dict[int, Callable[[BsonReader], object]]] = {
 }
 
 
-def _sniff_bson(source: Source, budget: Budget) -> float | None:
+def _sniff_bson(source: ValueSource, budget: Budget) -> float | None:
     """Recognise a document by its length field, which is the length of the value, and by its elements."""
     if len(source.data) < 5:
         return None
@@ -456,7 +460,7 @@ def _sniff_bson(source: Source, budget: Budget) -> float | None:
     return CERTAIN if source.is_whole or (names and all(name and name.isprintable() for name in names)) else None
 
 
-def _read_bson(source: Source, budget: Budget) -> Step:
+def _read_bson(source: ValueSource, budget: Budget) -> DecodingStep:
     return read_tree(BsonReader(source, budget), source)
 
 

@@ -24,21 +24,21 @@ from rtui.values.php import IGBINARY
 from rtui.values.plain import HEX, NUMBER, PICTURES, TEXT, UUID_FORMAT, date_hints, date_text
 from rtui.values.plugins import plugin_formats
 from rtui.values.signed import ENCODED
-from rtui.values.source import CERTAIN, LIKELY, OFFERED, Format, Source, by_hand
+from rtui.values.source import CERTAIN, LIKELY, OFFERED, Format, ValueSource, by_hand
 from rtui.values.tree import (
     DEFAULT,
     SEPARATOR,
     Budget,
     Decoded,
+    DecodingLimits,
+    DecodingStep,
     Exceeded,
-    Form,
     Invalid,
-    Kind,
-    Limits,
     MissingLibrary,
-    Node,
-    Step,
     Stopped,
+    ValueForm,
+    ValueKind,
+    ValueNode,
 )
 
 MAX_PREFIX: Final = 16
@@ -60,7 +60,7 @@ _RAILS_TYPES: Final = {1: "Marshal or another serialiser", 2: "text", 3: "bytes"
 _COMPRESSED: Final = 0x80
 
 
-def marked_offsets(source: Source) -> list[int]:
+def marked_offsets(source: ValueSource) -> list[int]:
     """Return the offsets among the first bytes at which a format with a mark may begin; none in text."""
     if source.is_text:
         return []
@@ -71,12 +71,12 @@ def marked_offsets(source: Source) -> list[int]:
 def after(count: int) -> Format:
     """Return the decoder that skips `count` bytes."""
 
-    def read(source: Source, _budget: Budget) -> Step:
+    def read(source: ValueSource, _budget: Budget) -> DecodingStep:
         if len(source.data) <= count:
             raise Invalid(f"has more than {count} bytes")
         prefix = source.data[:count]
         shown = prefix.decode() if prefix.isascii() and prefix.decode().isprintable() else prefix.hex(" ")
-        return Step(source.data[count:], (f"before it: {shown}",), not source.is_whole)
+        return DecodingStep(source.data[count:], (f"before it: {shown}",), not source.is_whole)
 
     return Format(f"after {count} byte{'s' if count > 1 else ''}", by_hand, read, can_read=lambda _source: False)
 
@@ -90,11 +90,11 @@ def _rails_header(data: bytes) -> tuple[int, float, int] | None:
     return (kind, expires, version) if is_known else None
 
 
-def _sniff_rails(source: Source, _budget: Budget) -> float | None:
+def _sniff_rails(source: ValueSource, _budget: Budget) -> float | None:
     return CERTAIN if _rails_header(source.data) else None
 
 
-def _read_rails(source: Source, _budget: Budget) -> Step:
+def _read_rails(source: ValueSource, _budget: Budget) -> DecodingStep:
     """Return the content of an ActiveSupport::Cache entry, as Rails writes it from 7.1 on."""
     header = _rails_header(source.data)
     if header is None:
@@ -105,33 +105,31 @@ def _read_rails(source: Source, _budget: Budget) -> Step:
     if version_bytes > 0:
         notes.append(f"version {source.data[_RAILS_HEADER.size : start].decode('utf-8', 'surrogateescape')}")
     notes.append(f"holds {_RAILS_TYPES[kind & ~_COMPRESSED]}")
-    return Step(source.data[start:], (f"Rails cache entry: {', '.join(notes)}",), not source.is_whole)
+    return DecodingStep(source.data[start:], (f"Rails cache entry: {', '.join(notes)}",), not source.is_whole)
 
 
 _DOGPILE: Final = re.compile(rb'\{"ct": ([0-9]{1,12}(?:\.[0-9]{1,9})?), "v": ([0-9]{1,4})\}\|')
 
 
-def _sniff_dogpile(source: Source, _budget: Budget) -> float | None:
+def _sniff_dogpile(source: ValueSource, _budget: Budget) -> float | None:
     return CERTAIN if _DOGPILE.match(source.data) else None
 
 
-def _read_dogpile(source: Source, _budget: Budget) -> Step:
+def _read_dogpile(source: ValueSource, _budget: Budget) -> DecodingStep:
     """Return the content behind the creation time and version that dogpile.cache writes as JSON from 1.1 on."""
     header = _DOGPILE.match(source.data)
     if header is None:
         raise Invalid('begins with {"ct": …, "v": …}|')
     note = f"dogpile.cache entry: created at {date_text(float(header[1]))}, version {header[2].decode()}"
-    return Step(source.data[header.end() :], (note,), not source.is_whole)
+    return DecodingStep(source.data[header.end() :], (note,), not source.is_whole)
 
 
 PREFIXED: Final = (
     Format("Rails cache", _sniff_rails, _read_rails),
     Format("dogpile.cache", _sniff_dogpile, _read_dogpile),
 )
-"""The decoders that recognise a header."""
 
 PREFIXES: Final = tuple(after(count) for count in range(1, MAX_PREFIX + 1))
-"""The decoders that skip a prefix, one for each length."""
 
 
 BUILT_IN: Final = (
@@ -177,7 +175,9 @@ def decoder_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(decoder.name for decoder in (*formats(), *PREFIXES)))
 
 
-def decode(data: bytes, *, limits: Limits = DEFAULT, choose: str | None = None, is_whole: bool = True) -> Decoded:
+def decode(
+    data: bytes, *, limits: DecodingLimits = DEFAULT, choose: str | None = None, is_whole: bool = True
+) -> Decoded:
     """Decode a value with the decoders that fit it or that were chosen.
 
     `choose` names the first decoder, or several separated by ` › `; their output is recognised again. `is_whole` says
@@ -185,7 +185,7 @@ def decode(data: bytes, *, limits: Limits = DEFAULT, choose: str | None = None, 
     for an unknown decoder name.
     """
     wanted = [_find_format(name) for name in choose.split(SEPARATOR)] if choose else []
-    return _Chain(Source(data, is_whole), Budget.starting(limits)).follow(wanted)
+    return _Chain(ValueSource(data, is_whole), Budget.starting(limits)).follow(wanted)
 
 
 class Choices(NamedTuple):
@@ -197,20 +197,22 @@ class Choices(NamedTuple):
     """All other decoders by name; most of them fail, see `Decoded.has_failed`."""
 
 
-def choices(data: bytes, *, limits: Limits = DEFAULT, is_whole: bool = True, found: Decoded | None = None) -> Choices:
+def choices(
+    data: bytes, *, limits: DecodingLimits = DEFAULT, is_whole: bool = True, found: Decoded | None = None
+) -> Choices:
     """Return all decoders for these bytes, fitting ones first.
 
     `found`: the result of `decode` without a choice, if it is at hand; saves decoding the bytes again.
     """
     fitting = alternatives(data, limits=limits, is_whole=is_whole, found=found)
-    source = Source(data, is_whole)
+    source = ValueSource(data, is_whole)
     first = {name.split(SEPARATOR)[0] for name in fitting}
     left = sorted({decoder.name for decoder in formats() if decoder.can_read(source)} - first, key=str.casefold)
     return Choices(fitting, tuple(left))
 
 
 def alternatives(
-    data: bytes, *, limits: Limits = DEFAULT, is_whole: bool = True, found: Decoded | None = None
+    data: bytes, *, limits: DecodingLimits = DEFAULT, is_whole: bool = True, found: Decoded | None = None
 ) -> tuple[str, ...]:
     """Return the fitting decoders, as in `Choices.fitting`."""
     found = found or decode(data, limits=limits, is_whole=is_whole)
@@ -218,7 +220,7 @@ def alternatives(
     for length in range(len(found.chain) - 1, 0, -1):
         outer = found.chain[:length]
         names += [SEPARATOR.join((*outer, last)) for last in (TEXT.name, HEX.name)]
-    source, budget = Source(data, is_whole), Budget.starting(limits)
+    source, budget = ValueSource(data, is_whole), Budget.starting(limits)
     names += [one.name for _, one in _candidates(source, budget) if one.name != found.chain[0]]
     if source.is_text:
         names.append(TEXT.name)
@@ -236,7 +238,7 @@ def _find_format(name: str) -> Format:
 class _Chain:
     """The decoders applied to a value so far, and the bytes that the last one gave."""
 
-    source: Source
+    source: ValueSource
     budget: Budget
     names: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -257,17 +259,19 @@ class _Chain:
                 self.failed.add(fitting.name)
                 if chosen is not None or isinstance(stopped, MissingLibrary):
                     self.names.append(fitting.name)
-                    return self._decoded(Step(Node(Kind.BYTES, self.source.data), form=Form.HEX), has_failed=True)
+                    return self._decoded(
+                        DecodingStep(ValueNode(ValueKind.BYTES, self.source.data), form=ValueForm.HEX), has_failed=True
+                    )
                 continue
             self.names.append(fitting.name)
             self.notes += step.notes
-            if isinstance(step.content, Node):
+            if isinstance(step.content, ValueNode):
                 return self._decoded(step)
-            self.source = Source(step.content, self.source.is_whole and not step.truncated)
+            self.source = ValueSource(step.content, self.source.is_whole and not step.truncated)
             self.failed.clear()
 
-    def _decoded(self, step: Step, *, has_failed: bool = False) -> Decoded:
-        root = step.content if isinstance(step.content, Node) else Node(Kind.BYTES, step.content)
+    def _decoded(self, step: DecodingStep, *, has_failed: bool = False) -> Decoded:
+        root = step.content if isinstance(step.content, ValueNode) else ValueNode(ValueKind.BYTES, step.content)
         truncated = step.truncated or not self.source.is_whole
         names, notes = tuple(self.names), tuple(self.notes)
         is_whole = self.source.is_whole
@@ -284,7 +288,7 @@ def _failure(fitting: Format, stopped: Stopped) -> str:
     return f"{fitting.name} {stopped}"
 
 
-def recognise(source: Source, budget: Budget, without: set[str], notes: list[str]) -> Format:
+def recognise(source: ValueSource, budget: Budget, without: set[str], notes: list[str]) -> Format:
     """Return the best fitting decoder; text or hex if none fits.
 
     Decoders named in `without` are skipped; messages of failing plugins are appended to `notes`.
@@ -299,10 +303,10 @@ def recognise(source: Source, budget: Budget, without: set[str], notes: list[str
     return TEXT if source.is_text and TEXT.name not in without else HEX
 
 
-def _skip_prefix(source: Source, budget: Budget, without: set[str]) -> Format | None:
+def _skip_prefix(source: ValueSource, budget: Budget, without: set[str]) -> Format | None:
     """Return the decoder that skips a short prefix before a format with a mark, or None."""
     for at in marked_offsets(source):
-        skip, behind = after(at), Source(source.data[at:], source.is_whole)
+        skip, behind = after(at), ValueSource(source.data[at:], source.is_whole)
         sure, fitting = next(iter(_candidates(behind, budget)), (0.0, HEX))
         if skip.name in without or sure < LIKELY:
             continue
@@ -312,12 +316,12 @@ def _skip_prefix(source: Source, budget: Budget, without: set[str]) -> Format | 
             return skip
         except Stopped:
             continue
-        if not (step.truncated and source.is_whole) or step.limited or isinstance(step.content, Node):
+        if not (step.truncated and source.is_whole) or step.limited or isinstance(step.content, ValueNode):
             return skip
     return None
 
 
-def _candidates(source: Source, budget: Budget, notes: list[str] | None = None) -> list[tuple[float, Format]]:
+def _candidates(source: ValueSource, budget: Budget, notes: list[str] | None = None) -> list[tuple[float, Format]]:
     """Return the decoders that recognise the bytes without a proof, with their confidence, the surest first."""
     if not source.data:
         return []
@@ -339,7 +343,7 @@ def _candidates(source: Source, budget: Budget, notes: list[str] | None = None) 
     return sorted(found, key=lambda one: -one[0])
 
 
-def _is_proved(fitting: Format, source: Source, budget: Budget) -> bool:
+def _is_proved(fitting: Format, source: ValueSource, budget: Budget) -> bool:
     """Whether the decoder's output is itself recognised, as text or by another decoder."""
     if fitting.sniff(source, budget) is None:
         return False
@@ -352,11 +356,11 @@ def _is_proved(fitting: Format, source: Source, budget: Budget) -> bool:
         return False
     if step.truncated and source.is_whole and not step.limited:
         return False
-    inner = Source(step.content, not step.truncated)
+    inner = ValueSource(step.content, not step.truncated)
     return inner.is_text or any(confidence >= LIKELY for confidence, _ in _candidates(inner, probe))
 
 
-ROW: Final = Limits(output_bytes=1 << 16, layers=4, depth=32, elements=500, seconds=0.01)
+ROW: Final = DecodingLimits(output_bytes=1 << 16, layers=4, depth=32, elements=500, seconds=0.01)
 """The limits for summing up one row, so that a page of a hundred takes a second at most."""
 
 MAX_CHARACTERS: Final = 400
@@ -370,7 +374,7 @@ _JSON: Final = frozenset(decoder.name for decoder in json_text.FORMATS)
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ValueSummary:
     """A value in a few words; all fields are raw, for `display_text`."""
 
     decoders: str
@@ -380,7 +384,6 @@ class Summary:
     type_name: str = ""
     """The type or class that the format names: `java.lang.Long`."""
     date: str = ""
-    """The date that a number may be."""
 
     @property
     def text(self) -> str:
@@ -389,7 +392,7 @@ class Summary:
         return f"{words}{SEPARATOR}{self.date}" if self.date else words
 
 
-def summarise(data: bytes, *, choose: str | None = None) -> Summary | None:
+def summarise(data: bytes, *, choose: str | None = None) -> ValueSummary | None:
     """Return the value in one line, within the limits of a row; None if its bytes say as much themselves.
 
     `choose` is as in `decode`, and raises UnknownDecoderError as there.
@@ -397,7 +400,7 @@ def summarise(data: bytes, *, choose: str | None = None) -> Summary | None:
     return summary(decode(data, limits=ROW, choose=choose))
 
 
-def summary(found: Decoded) -> Summary | None:
+def summary(found: Decoded) -> ValueSummary | None:
     """Return a decoded value in one line; None if its bytes say as much themselves, or could not be decoded."""
     root, last = found.root, found.chain[-1]
     decoders = found.chain[:-1] if last in _PLAIN else found.chain
@@ -405,23 +408,23 @@ def summary(found: Decoded) -> Summary | None:
     is_stored = len(found.chain) == 1 and last in _READABLE_AS_STORED and (root.children or last in _JSON)
     if found.has_failed or is_stored or not (decoders or date):
         return None
-    return Summary(SEPARATOR.join(decoders), _value(root), root.type_name, date)
+    return ValueSummary(SEPARATOR.join(decoders), _value(root), root.type_name, date)
 
 
-def _date(root: Node) -> str:
-    if root.kind is not Kind.NUMBER:
+def _date(root: ValueNode) -> str:
+    if root.kind is not ValueKind.NUMBER:
         return ""
     return next((hint.partition(": ")[2] for hint in date_hints(str(root.value))), "")
 
 
-def _value(root: Node) -> str:
+def _value(root: ValueNode) -> str:
     """Return a short text for the root: a count of children, a number of bytes, or the beginning of a text."""
-    if root.kind in (Kind.MAP, Kind.LIST):
+    if root.kind in (ValueKind.MAP, ValueKind.LIST):
         count = f"{root.total if root.total is not None else len(root.children):,}"
         count = f"≥ {count}" if root.is_cut and root.total is None else count
-        return f"{{{count}}}" if root.kind is Kind.MAP else f"[{count}]"
+        return f"{{{count}}}" if root.kind is ValueKind.MAP else f"[{count}]"
     if isinstance(root.value, bytes):
         return f"{len(root.value):,} bytes"
     cut = root.value[:MAX_CHARACTERS]
     shown = f"{cut}…" if root.is_cut or len(cut) < len(root.value) else cut
-    return f'"{shown}"' if root.kind is Kind.TEXT else shown
+    return f'"{shown}"' if root.kind is ValueKind.TEXT else shown

@@ -1,7 +1,7 @@
 """Decompression in bounded steps: gzip, zlib, deflate, bzip2, lzma, xz, zstd, LZ4, brotli, Snappy.
 
 Each library here hands out at most as many bytes as it is asked for and keeps its state, so a bomb costs no more than
-`Limits.output_bytes`, and the beginning of a stream gives the beginning of what is in it.
+`DecodingLimits.output_bytes`, and the beginning of a stream gives the beginning of what is in it.
 
 Snappy has blocks, which begin with their uncompressed length, and frames of such blocks. Its library decompresses
 complete blocks only. A block is a sequence of elements, each a run of literals or a copy of earlier bytes, so a cut or
@@ -21,8 +21,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from rtui.values.source import CERTAIN, LIKELY, POSSIBLE, Format, Source
-from rtui.values.tree import Budget, Cut, Exceeded, Form, Invalid, Kind, MissingLibrary, Node, Step, Stopped
+from rtui.values.source import CERTAIN, LIKELY, POSSIBLE, Format, ValueSource
+from rtui.values.tree import (
+    Budget,
+    Cut,
+    DecodingStep,
+    Exceeded,
+    Invalid,
+    MissingLibrary,
+    Stopped,
+    ValueForm,
+    ValueKind,
+    ValueNode,
+)
 
 _BZIP2: Final = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
 """The header of a stream with that of its first block or of its end; `BZh` alone may be a word."""
@@ -180,7 +191,9 @@ class _Unpacking:
                 stream = self.make()
 
 
-def unpacked(name: str, magic: bytes, make: Callable[[], Decompressor], source: Source, budget: Budget) -> Step:
+def unpacked(
+    name: str, magic: bytes, make: Callable[[], Decompressor], source: ValueSource, budget: Budget
+) -> DecodingStep:
     """Decompress up to the budget's output; streams with this magic that follow one another are joined.
 
     Raises Invalid if a damaged stream gives no output at all, MissingLibrary without the library.
@@ -192,7 +205,7 @@ def unpacked(name: str, magic: bytes, make: Callable[[], Decompressor], source: 
     except Cut:
         if not unpacking.out:
             note = f"nothing comes out of {name} before its first block is complete"
-            return Step(Node(Kind.BYTES, source.data), (note,), truncated=True, form=Form.HEX)
+            return DecodingStep(ValueNode(ValueKind.BYTES, source.data), (note,), truncated=True, form=ValueForm.HEX)
         note = f"the {name} stream ends early" if source.is_whole else ""
     except Exceeded as reached:
         note, limited = str(reached), True
@@ -203,22 +216,22 @@ def unpacked(name: str, magic: bytes, make: Callable[[], Decompressor], source: 
     else:
         note = f"{rest:,} bytes follow the {name} stream" if rest else ""
         truncated = not source.is_whole
-    return Step(bytes(unpacking.out), (note,) if note else (), truncated, limited=limited)
+    return DecodingStep(bytes(unpacking.out), (note,) if note else (), truncated, limited=limited)
 
 
 def _magic_format(name: str, magic: bytes, make: Callable[[], Decompressor]) -> Format:
     """Return the decoder of a format that is recognised by its magic bytes."""
 
-    def sniff(source: Source, _budget: Budget) -> float | None:
+    def sniff(source: ValueSource, _budget: Budget) -> float | None:
         return CERTAIN if source.data.startswith(magic) else None
 
-    def read(source: Source, budget: Budget) -> Step:
+    def read(source: ValueSource, budget: Budget) -> DecodingStep:
         return unpacked(name, magic, make, source, budget)
 
     return Format(name, sniff, read)
 
 
-def _sniff_zlib(source: Source, budget: Budget) -> float | None:
+def _sniff_zlib(source: ValueSource, budget: Budget) -> float | None:
     """Recognise a zlib header, whose 16 bits are a multiple of 31, before a stream that can be decompressed."""
     head = source.data[:2]
     if len(source.data) < 8 or head[0] != 0x78 or int.from_bytes(head, "big") % 31:
@@ -226,7 +239,7 @@ def _sniff_zlib(source: Source, budget: Budget) -> float | None:
     return _likely(read_zlib, source, budget)
 
 
-def _likely(read: Callable[[Source, Budget], Step], source: Source, budget: Budget) -> float | None:
+def _likely(read: Callable[[ValueSource, Budget], DecodingStep], source: ValueSource, budget: Budget) -> float | None:
     """Recognise a stream, by its header already, if its beginning can be decompressed without damage."""
     try:
         step = read(source, budget.probe())
@@ -235,16 +248,15 @@ def _likely(read: Callable[[Source, Budget], Step], source: Source, budget: Budg
     return LIKELY if step.content and not any("damaged" in note for note in step.notes) else None
 
 
-def read_zlib(source: Source, budget: Budget) -> Step:
+def read_zlib(source: ValueSource, budget: Budget) -> DecodingStep:
     return unpacked("zlib", b"", lambda: _Zlib(zlib.MAX_WBITS), source, budget)
 
 
-def read_deflate(source: Source, budget: Budget) -> Step:
-    """Decompress a deflate stream without a header."""
+def read_deflate(source: ValueSource, budget: Budget) -> DecodingStep:
     return unpacked("deflate", b"", lambda: _Zlib(-zlib.MAX_WBITS), source, budget)
 
 
-def _sniff_deflate(source: Source, budget: Budget) -> float | None:
+def _sniff_deflate(source: ValueSource, budget: Budget) -> float | None:
     """Accept a stream that decompresses without damage and ends with the value; its output has to prove it."""
     if len(source.data) < 8 or source.is_text or source.data[0] & 6 == 6:
         return None
@@ -257,28 +269,27 @@ def _sniff_deflate(source: Source, budget: Budget) -> float | None:
     return POSSIBLE if is_long and not is_odd else None
 
 
-def _sniff_lzma(source: Source, budget: Budget) -> float | None:
+def _sniff_lzma(source: ValueSource, budget: Budget) -> float | None:
     return _likely(_read_lzma, source, budget) if _LZMA.match(source.data) else None
 
 
-def _read_lzma(source: Source, budget: Budget) -> Step:
+def _read_lzma(source: ValueSource, budget: Budget) -> DecodingStep:
     """Decompress the LZMA format before xz: lzma.FORMAT_ALONE, `xz --format=lzma`."""
     return unpacked(
         "lzma", b"", lambda: lzma.LZMADecompressor(lzma.FORMAT_ALONE, memlimit=LZMA_MEMORY_BYTES), source, budget
     )
 
 
-def _read_bzip2(source: Source, budget: Budget) -> Step:
-    """Decompress a bzip2 stream."""
+def _read_bzip2(source: ValueSource, budget: Budget) -> DecodingStep:
     return unpacked("bzip2", b"BZh", bz2.BZ2Decompressor, source, budget)
 
 
-def _sniff_brotli(source: Source, _budget: Budget) -> float | None:
+def _sniff_brotli(source: ValueSource, _budget: Budget) -> float | None:
     """Accept any binary bytes, since brotli has no magic; the output has to prove it."""
     return POSSIBLE if len(source.data) >= 8 and not source.is_text else None
 
 
-def _read_brotli(source: Source, budget: Budget) -> Step:
+def _read_brotli(source: ValueSource, budget: Budget) -> DecodingStep:
     return unpacked("brotli", b"", _Brotli, source, budget)
 
 
@@ -415,7 +426,7 @@ def _s2_content(block: bytes, limit: int, budget: Budget) -> tuple[bytes, bool]:
     return bytes(out[:most]), len(out) == declared
 
 
-def _sniff_block(source: Source, budget: Budget) -> float | None:
+def _sniff_block(source: ValueSource, budget: Budget) -> float | None:
     """Recognise a block by its elements, whose output has to be of the declared length."""
     if len(source.data) < _MIN_BLOCK or source.is_text:
         return None
@@ -430,17 +441,17 @@ def _sniff_block(source: Source, budget: Budget) -> float | None:
     return POSSIBLE if is_all or (given < declared and not is_whole) else None
 
 
-def _read_block(source: Source, budget: Budget) -> Step:
+def _read_block(source: ValueSource, budget: Budget) -> DecodingStep:
     limit = budget.limits.output_bytes
     try:
         data, is_all = block_content(source.data, limit, budget)
     except Cut:
         raise Invalid("has a length, which is cut") from None
     note = "" if is_all or not source.is_whole else f"only the first {len(data):,} bytes come out of this snappy block"
-    return Step(data, (note,) if note else (), truncated=not is_all, limited=bool(note))
+    return DecodingStep(data, (note,) if note else (), truncated=not is_all, limited=bool(note))
 
 
-def _read_frame(source: Source, budget: Budget) -> Step:
+def _read_frame(source: ValueSource, budget: Budget) -> DecodingStep:
     """Decompress the chunks of a frame, of Snappy or S2."""
     block = _s2_content if source.data.startswith(S2_MAGIC) else block_content
     name = "S2" if block is _s2_content else "snappy"
@@ -472,7 +483,7 @@ def _read_frame(source: Source, budget: Budget) -> Step:
         note = f"{name} is damaged after {len(out):,} bytes: it {error}"
     if at > len(data) and source.is_whole:
         note = note or f"the {name} stream ends early"
-    return Step(bytes(out[:limit]), (note,) if note else (), truncated or bool(note))
+    return DecodingStep(bytes(out[:limit]), (note,) if note else (), truncated or bool(note))
 
 
 SNAPPY: Final = (

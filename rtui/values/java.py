@@ -13,8 +13,8 @@ from typing import Final
 from uuid import UUID
 
 from rtui.values.plain import date_text
-from rtui.values.source import CERTAIN, Format, Reader, Source, read_tree
-from rtui.values.tree import Budget, Invalid, Kind, Node, Step
+from rtui.values.source import CERTAIN, Format, Reader, ValueSource, read_tree
+from rtui.values.tree import Budget, DecodingStep, Invalid, ValueKind, ValueNode
 
 MAGIC: Final = b"\xac\xed\x00\x05"
 _FIRST_HANDLE: Final = 0x7E0000
@@ -44,21 +44,20 @@ class _Description:
     name: str
     flags: int = 0
     fields: list[tuple[str, str]] = field(default_factory=list)
-    """The type code and name of each field."""
     parent: _Description | None = None
 
 
 class JavaReader(Reader):
     """Reads the contents of a stream up to the end of the bytes."""
 
-    def __init__(self, source: Source, budget: Budget) -> None:
+    def __init__(self, source: ValueSource, budget: Budget) -> None:
         super().__init__(source, budget, len(MAGIC))
         self._handles: list[_Description | None] = []
         """The handles assigned so far: class descriptions, None for all else."""
 
     def read(self) -> None:
         """Read all contents; several become a list."""
-        node = self.add(Kind.LIST, "", "stream")
+        node = self.add(ValueKind.LIST, "", "stream")
         self.enter(node)
         while self.at < self.end:
             self._content()
@@ -71,13 +70,13 @@ class JavaReader(Reader):
         code = self.byte()
         match code:
             case 0x70:
-                self.add(Kind.CONSTANT, "null")
+                self.add(ValueKind.CONSTANT, "null")
             case 0x71:
                 self._reference()
             case 0x72 | 0x7D:
                 self.at -= 1
                 found = self._description()
-                self.add(Kind.NOTE, found.name if found else "null", "class description")
+                self.add(ValueKind.NOTE, found.name if found else "null", "class description")
             case 0x73:
                 self._object()
             case 0x74 | 0x7C:
@@ -88,7 +87,7 @@ class JavaReader(Reader):
             case 0x76:
                 found = self._description()
                 self._add_handle()
-                self.add(Kind.NOTE, found.name if found else "null", "class")
+                self.add(ValueKind.NOTE, found.name if found else "null", "class")
             case 0x77 | 0x7A:
                 self.add_string(self.integer(1 if code == _BLOCK else 4), is_text=False, type_name="block")
             case 0x79:
@@ -103,7 +102,7 @@ class JavaReader(Reader):
         self._handles.append(description)
 
     def _reference(self) -> None:
-        self.add(Kind.NOTE, f"the same as object {self.integer(4) - _FIRST_HANDLE}")
+        self.add(ValueKind.NOTE, f"the same as object {self.integer(4) - _FIRST_HANDLE}")
 
     def _utf(self) -> str:
         """Read a string with a two-byte length in Java's modified UTF-8, which may hold surrogates."""
@@ -145,7 +144,7 @@ class JavaReader(Reader):
 
     def _parent(self) -> _Description | None:
         """Read the description of the superclass; nesting counts as depth."""
-        self.enter(Node(Kind.LIST))
+        self.enter(ValueNode(ValueKind.LIST))
         found = self._description()
         self._open.pop()
         return found
@@ -179,7 +178,7 @@ class JavaReader(Reader):
             return
         self.at -= 1
         self.name = None
-        node = self.add(Kind.LIST, "", f"written by {name}")
+        node = self.add(ValueKind.LIST, "", f"written by {name}")
         self.enter(node)
         while self.byte() != _END_OF_BLOCKS:
             self.at -= 1
@@ -188,13 +187,13 @@ class JavaReader(Reader):
 
     def _object(self) -> None:
         name, self.name = self.name, None
-        holder = Node(Kind.MAP)
+        holder = ValueNode(ValueKind.MAP)
         self.enter(holder)
         description = self._description()
         self._open.pop()
         self._add_handle()
         self.name = name
-        node = self.add(Kind.MAP, "", description.name if description else "")
+        node = self.add(ValueKind.MAP, "", description.name if description else "")
         self.enter(node)
         line = []
         while description is not None:
@@ -211,7 +210,7 @@ class JavaReader(Reader):
             raise Invalid(f"has an object whose notation only {description.name} knows")
         if description.flags & _SERIALIZABLE:
             for kind, name in description.fields:
-                self.name = Node(Kind.TEXT, name)
+                self.name = ValueNode(ValueKind.TEXT, name)
                 self._value(kind)
         if description.flags & (_WRITE_METHOD | _EXTERNALIZABLE):
             self._annotation(description.name)
@@ -221,15 +220,15 @@ class JavaReader(Reader):
         if layout is not None:
             self.add_number(struct.unpack(layout, self.take(struct.calcsize(layout)))[0])
         elif kind == "Z":
-            self.add(Kind.CONSTANT, "true" if self.byte() else "false")
+            self.add(ValueKind.CONSTANT, "true" if self.byte() else "false")
         elif kind == "C":
-            self.add(Kind.TEXT, chr(self.integer(2)), "char")
+            self.add(ValueKind.TEXT, chr(self.integer(2)), "char")
         else:
             self._content()
 
     def _array(self) -> None:
         name, self.name = self.name, None
-        holder = Node(Kind.LIST)
+        holder = ValueNode(ValueKind.LIST)
         self.enter(holder)
         description = self._description()
         self._open.pop()
@@ -240,7 +239,7 @@ class JavaReader(Reader):
         if kind == "B":
             self.add_string(count, is_text=False)
             return
-        node = self.add(Kind.LIST, "", description.name if description else "", total=count)
+        node = self.add(ValueKind.LIST, "", description.name if description else "", total=count)
         self.enter(node)
         for _ in range(count):
             self._value(kind)
@@ -254,7 +253,7 @@ class JavaReader(Reader):
         self.name = name
         type_name = f"enum {description.name}" if description else "enum"
         if code == _REFERENCE:
-            self.add(Kind.NOTE, f"the same as object {self.integer(4) - _FIRST_HANDLE}", type_name)
+            self.add(ValueKind.NOTE, f"the same as object {self.integer(4) - _FIRST_HANDLE}", type_name)
         elif code == _STRING:
             self._add_handle()
             self.add_string(self.integer(2), type_name=type_name)
@@ -262,11 +261,11 @@ class JavaReader(Reader):
             raise Invalid("has an enum without a name")
 
 
-def _sniff(source: Source, _budget: Budget) -> float | None:
+def _sniff(source: ValueSource, _budget: Budget) -> float | None:
     return CERTAIN if source.data.startswith(MAGIC) else None
 
 
-def _read(source: Source, budget: Budget) -> Step:
+def _read(source: ValueSource, budget: Budget) -> DecodingStep:
     if not source.data.startswith(MAGIC):
         raise Invalid("begins with ac ed 00 05")
     return read_tree(JavaReader(source, budget), source)
@@ -287,7 +286,7 @@ _MAX_MAGNITUDE: Final = 64
 _INSTANT, _DATE, _DATE_TIME = 2, 3, 5
 
 
-def _simplify(node: Node) -> None:
+def _simplify(node: ValueNode) -> None:
     """Replace a completely read object by the plain value it stands for, if its class is known."""
     fields = {str(child.name.value): child for child in node.children if child.name is not None}
     written = {child.type_name.removeprefix(_WRITTEN): child for child in node.children if child.name is None}
@@ -296,17 +295,17 @@ def _simplify(node: Node) -> None:
             _become(node, fields["value"].kind, fields["value"].value)
         elif node.type_name == "java.util.UUID":
             high, low = (int(str(fields[name].value)) & (1 << 64) - 1 for name in ("mostSigBits", "leastSigBits"))
-            _become(node, Kind.TEXT, str(UUID(int=high << 64 | low)))
+            _become(node, ValueKind.TEXT, str(UUID(int=high << 64 | low)))
         elif node.type_name == "java.math.BigInteger":
-            _become(node, Kind.NUMBER, str(_big(fields)))
+            _become(node, ValueKind.NUMBER, str(_big(fields)))
         elif node.type_name == "java.math.BigDecimal":
-            _become(node, Kind.NUMBER, _decimal(str(fields["intVal"].value), int(str(fields["scale"].value))))
+            _become(node, ValueKind.NUMBER, _decimal(str(fields["intVal"].value), int(str(fields["scale"].value))))
         elif "java.util.Date" in written:
             (milliseconds,) = struct.unpack(">q", written["java.util.Date"].children[0].raw)
-            _become(node, Kind.TEXT, date_text(milliseconds / 1_000))
+            _become(node, ValueKind.TEXT, date_text(milliseconds / 1_000))
         elif node.type_name == "java.time.Ser":
             name, text = _time(written["java.time.Ser"].children[0].raw)
-            _become(node, Kind.TEXT, text)
+            _become(node, ValueKind.TEXT, text)
             node.type_name = name
         else:
             _simplify_collection(node, written)
@@ -314,11 +313,11 @@ def _simplify(node: Node) -> None:
         return
 
 
-def _become(node: Node, kind: Kind, value: str | bytes) -> None:
+def _become(node: ValueNode, kind: ValueKind, value: str | bytes) -> None:
     node.kind, node.value, node.children, node.total = kind, value, [], None
 
 
-def _simplify_collection(node: Node, written: dict[str, Node]) -> None:
+def _simplify_collection(node: ValueNode, written: dict[str, ValueNode]) -> None:
     """Show the elements or members that a collection has written behind its header block."""
     for name, inside in written.items():
         if name in _LISTS:
@@ -327,7 +326,7 @@ def _simplify_collection(node: Node, written: dict[str, Node]) -> None:
                 if not inside.children or inside.children[0].type_name != "block"
                 else inside.children[1:]
             )
-            node.kind, node.children = Kind.LIST, kept
+            node.kind, node.children = ValueKind.LIST, kept
         elif name in _MAPS and len(inside.children) % 2:
             members = []
             for key, value in zip(inside.children[1::2], inside.children[2::2], strict=True):
@@ -336,7 +335,7 @@ def _simplify_collection(node: Node, written: dict[str, Node]) -> None:
             node.children = members
 
 
-def _big(fields: dict[str, Node]) -> int:
+def _big(fields: dict[str, ValueNode]) -> int:
     magnitude = fields["magnitude"].raw
     if len(magnitude) > _MAX_MAGNITUDE:
         raise ValueError

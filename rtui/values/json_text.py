@@ -16,8 +16,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from rtui.values.source import CERTAIN, LIKELY, POSSIBLE, Format, Reader, Source, read_tree, recognises
-from rtui.values.tree import Budget, Cut, Invalid, Kind, Node, Step, Stopped, outline
+from rtui.values.source import CERTAIN, LIKELY, POSSIBLE, Format, Reader, ValueSource, read_tree, recognises
+from rtui.values.tree import Budget, Cut, DecodingStep, Invalid, Stopped, ValueKind, ValueNode, outline
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _STRING: Final = re.compile(r'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"')
@@ -30,7 +30,7 @@ _CUT_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*(\\(?:u[0-9a-fA-F]{0,3})?)$")
 class JsonReader(Reader):
     """Reads JSON; its cursor counts characters."""
 
-    def __init__(self, source: Source, budget: Budget) -> None:
+    def __init__(self, source: ValueSource, budget: Budget) -> None:
         super().__init__(source, budget)
         self._text = source.text
         self.end = len(self._text)
@@ -52,24 +52,24 @@ class JsonReader(Reader):
         if character == '"':
             self._string()
         elif character in ("{", "["):
-            self._container(Kind.MAP if character == "{" else Kind.LIST)
+            self._container(ValueKind.MAP if character == "{" else ValueKind.LIST)
         elif character == "":
             raise Cut
         else:
             self._plain()
 
-    def _container(self, kind: Kind) -> None:
+    def _container(self, kind: ValueKind) -> None:
         """Read an object or array from its opening to its closing bracket."""
         node = self.add(kind)
         self.enter(node)
         self.at += 1
-        closing = "}" if kind is Kind.MAP else "]"
+        closing = "}" if kind is ValueKind.MAP else "]"
         if self._skip_space() == closing:
             self.at += 1
             self.leave()
             return
         while True:
-            if kind is Kind.MAP:
+            if kind is ValueKind.MAP:
                 self._member_name()
             self._value()
             after = self._skip_space()
@@ -105,11 +105,11 @@ class JsonReader(Reader):
             self._add_text(match[0])
             self.at = match.end()
 
-    def _add_text(self, quoted: str) -> Node:
+    def _add_text(self, quoted: str) -> ValueNode:
         if "\\" not in quoted:
-            return self.add(Kind.TEXT, quoted[1:-1])
+            return self.add(ValueKind.TEXT, quoted[1:-1])
         try:
-            return self.add(Kind.TEXT, str(json.loads(quoted)))
+            return self.add(ValueKind.TEXT, str(json.loads(quoted)))
         except ValueError:
             raise Invalid("has an escape that is none") from None
 
@@ -127,7 +127,7 @@ class JsonReader(Reader):
         number = NUMBER.match(self._text, self.at)
         if number is not None:
             is_cut = not self._is_whole and _CUT_NUMBER.match(self._text, self.at) is not None
-            self.add(Kind.NUMBER, number[0]).is_cut = is_cut
+            self.add(ValueKind.NUMBER, number[0]).is_cut = is_cut
             self.at = self.end if is_cut else number.end()
             return
         word = next((word for word in CONSTANTS if self._text.startswith(word, self.at)), None)
@@ -136,27 +136,26 @@ class JsonReader(Reader):
             if not self._is_whole and self.at + len(rest) == self.end and rest in ("-", *_constant_prefixes()):
                 raise Cut
             raise Invalid(f"has {rest[:1]!r} where a value should be")
-        self.add(Kind.CONSTANT, word)
+        self.add(ValueKind.CONSTANT, word)
         self.at += len(word)
 
 
 def _constant_prefixes() -> tuple[str, ...]:
-    """Return the proper prefixes of the constants."""
     return tuple(word[:length] for word in CONSTANTS for length in range(1, len(word)))
 
 
-def sniff_json(source: Source, budget: Budget) -> float | None:
+def sniff_json(source: ValueSource, budget: Budget) -> float | None:
     """Recognise objects and arrays, and strings in quotes; bare numbers and words are plain text."""
     head = source.data.lstrip(b" \t\r\n")[:1]
     if head not in (b"{", b"[", b'"') or (head == b'"' and not source.is_whole):
         return None
-    small = source if len(source.data) <= SNIFFED_BYTES else Source(source.data[:SNIFFED_BYTES], is_whole=False)
+    small = source if len(source.data) <= SNIFFED_BYTES else ValueSource(source.data[:SNIFFED_BYTES], is_whole=False)
     if not source.is_utf8 or not is_json(small, budget.probe()):
         return None
     return LIKELY if head == b'"' else CERTAIN
 
 
-def is_json(source: Source, budget: Budget) -> bool:
+def is_json(source: ValueSource, budget: Budget) -> bool:
     """Whether the bytes are JSON from first to last, with any characters: DEL needs no escape."""
     return source.is_utf8 and recognises(JsonReader(source, budget), source)
 
@@ -164,40 +163,42 @@ def is_json(source: Source, budget: Budget) -> bool:
 SNIFFED_BYTES: Final = 16 * 1024
 
 
-def read_json(source: Source, budget: Budget) -> Step:
+def read_json(source: ValueSource, budget: Budget) -> DecodingStep:
     return read_tree(JsonReader(source, budget), source)
 
 
 _INDENT: Final = "  "
-_BRACKETS: Final = {Kind.MAP: "{}", Kind.LIST: "[]"}
+_BRACKETS: Final = {ValueKind.MAP: "{}", ValueKind.LIST: "[]"}
 
 
 CUT: Final = "…"
 """Marks missing data: as the name of a last member, at the start of a last item, at the end of a text."""
 
 
-def node_json(node: Node, *, may_be_cut: bool = False) -> str | None:
+def node_json(node: ValueNode, *, may_be_cut: bool = False) -> str | None:
     """Return a node and everything below it as JSON, one member a line; None if it is cut or a disassembly.
 
     Numbers stay as written, duplicate members stay both; bytes become an object with their base64, and values without a
     JSON equivalent their text. Unprintable characters are escaped. With `may_be_cut` cut nodes become well-formed JSON,
     too, with `CUT` wherever something is missing, and before text that is a note and no data.
     """
-    if not may_be_cut and (is_cut(node) or any(row.node.kind is Kind.NOTE for row in outline(node))):
+    if not may_be_cut and (is_cut(node) or any(row.node.kind is ValueKind.NOTE for row in outline(node))):
         return None
     return "".join(_pieces(node, "\n"))
 
 
-def is_cut(node: Node) -> bool:
+def is_cut(node: ValueNode) -> bool:
     return any(row.node.is_cut or row.node.missing for row in outline(node))
 
 
-def _pieces(node: Node, line: str) -> Iterator[str]:
+def _pieces(node: ValueNode, line: str) -> Iterator[str]:
     """Yield the JSON of a node in pieces; `line` is a line break with the indentation of the node."""
     children = list(node.children)
     if node.kind in _BRACKETS and (node.is_cut or node.missing):
         rest = f"{node.missing:,} more were not read" if node.missing else "the rest was not read"
-        mark = Node(Kind.TEXT, rest if node.kind is Kind.MAP else f"{CUT} {rest}", name=Node(Kind.TEXT, CUT))
+        mark = ValueNode(
+            ValueKind.TEXT, rest if node.kind is ValueKind.MAP else f"{CUT} {rest}", name=ValueNode(ValueKind.TEXT, CUT)
+        )
         children.append(mark)
     if not children:
         yield _plain(node)
@@ -206,25 +207,25 @@ def _pieces(node: Node, line: str) -> Iterator[str]:
     yield brackets[0]
     for number, child in enumerate(children):
         yield f"{',' if number else ''}{line}{_INDENT}"
-        if node.kind is Kind.MAP:
+        if node.kind is ValueKind.MAP:
             name = "" if child.name is None else child.name.value
             yield f"{_text(name.decode('utf-8', 'backslashreplace') if isinstance(name, bytes) else name)}: "
         yield from _pieces(child, line + _INDENT)
     yield f"{line}{brackets[1]}"
 
 
-def _plain(node: Node) -> str:
+def _plain(node: ValueNode) -> str:
     if node.kind in _BRACKETS:
         return _BRACKETS[node.kind]
     if isinstance(node.value, bytes):
         rest = f', "{CUT}": "the rest was not read"' if node.is_cut else ""
         return f'{{"base64": "{base64.b64encode(node.value).decode()}"{rest}}}'
-    if node.kind is Kind.NOTE:
+    if node.kind is ValueKind.NOTE:
         return f'{{"{CUT}": {_text(node.value)}}}'
     if node.is_cut:
         return _text(f"{node.value}{CUT}")
-    is_json = node.kind is Kind.NUMBER and NUMBER.fullmatch(node.value) is not None
-    return node.value if is_json or (node.kind is Kind.CONSTANT and node.value in CONSTANTS) else _text(node.value)
+    is_json = node.kind is ValueKind.NUMBER and NUMBER.fullmatch(node.value) is not None
+    return node.value if is_json or (node.kind is ValueKind.CONSTANT and node.value in CONSTANTS) else _text(node.value)
 
 
 def _text(text: str) -> str:
@@ -235,7 +236,6 @@ def _text(text: str) -> str:
 
 
 MAX_ODDITIES: Final = 5
-"""The most deviations from JSON whose position is given."""
 
 _OPENING: Final = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*[{\[]")
 _SUFFIXED: Final = re.compile(NUMBER.pattern + r"[LlDdFf](?![\w.])")
@@ -255,10 +255,10 @@ _LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": 
 class NearlyJsonReader(JsonReader):
     """Reads JSON and common deviations from it; its cursor counts characters."""
 
-    def __init__(self, source: Source, budget: Budget) -> None:
+    def __init__(self, source: ValueSource, budget: Budget) -> None:
         data = source.data.removeprefix(codecs.BOM_UTF8)
         whole = data.rstrip(b"\0") if source.is_whole else data
-        super().__init__(Source(whole, source.is_whole), budget)
+        super().__init__(ValueSource(whole, source.is_whole), budget)
         self.oddities: dict[str, int] = {}
         """The deviations from JSON, each with its first position, and how often each occurs."""
         self._before = len(source.data) - len(data)
@@ -287,12 +287,12 @@ class NearlyJsonReader(JsonReader):
         else:
             super()._value()
 
-    def _container(self, kind: Kind) -> None:
+    def _container(self, kind: ValueKind) -> None:
         """Read an object or array from its opening to its closing bracket; a trailing comma is allowed."""
         node = self.add(kind)
         self.enter(node)
         self.at += 1
-        closing = "}" if kind is Kind.MAP else "]"
+        closing = "}" if kind is ValueKind.MAP else "]"
         while (character := self._skip_space()) != closing:
             if not character:
                 raise Cut
@@ -304,7 +304,7 @@ class NearlyJsonReader(JsonReader):
                 if self._skip_space() == closing:
                     self._note("a comma before the end", comma)
                     continue
-            if kind is Kind.MAP:
+            if kind is ValueKind.MAP:
                 self._member_name()
             self._value()
         self.at += 1
@@ -337,7 +337,7 @@ class NearlyJsonReader(JsonReader):
         if escape:
             self._note("an escape that JSON lacks", self.at + escape.start(1))
         text = _ESCAPES.sub(_unescaped, match[0][1:-1])
-        self.add(Kind.TEXT, text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass"))
+        self.add(ValueKind.TEXT, text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass"))
         self.at = match.end()
 
     def _cut_string(self) -> None:
@@ -346,7 +346,7 @@ class NearlyJsonReader(JsonReader):
         super()._cut_string()
 
     def _plain(self) -> None:
-        for pattern, kind in ((_SUFFIXED, Kind.NUMBER), (_WORDS, Kind.CONSTANT)):
+        for pattern, kind in ((_SUFFIXED, ValueKind.NUMBER), (_WORDS, ValueKind.CONSTANT)):
             match = pattern.match(self._text, self.at)
             if match is not None:
                 self._note(match[0] if len(match[0]) < 40 else "a number with a letter", self.at)
@@ -366,7 +366,7 @@ class LinesReader(JsonReader):
 
     def read(self) -> None:
         """Read all values into a list."""
-        node = self.add(Kind.LIST, "", "lines")
+        node = self.add(ValueKind.LIST, "", "lines")
         self.enter(node)
         while True:
             before = self.at
@@ -379,16 +379,20 @@ class LinesReader(JsonReader):
 
 
 def _sniff_with(
-    make: Callable[[Source, Budget], Reader], accepts: Callable[[Reader], bool], confidence: float
-) -> Callable[[Source, Budget], float | None]:
+    make: Callable[[ValueSource, Budget], Reader], accepts: Callable[[Reader], bool], confidence: float
+) -> Callable[[ValueSource, Budget], float | None]:
     """Return a `sniff` function for text with an opening bracket that the reader reads and `accepts`."""
 
-    def sniff(source: Source, budget: Budget) -> float | None:
+    def sniff(source: ValueSource, budget: Budget) -> float | None:
         if not _OPENING.match(source.data):
             return None
         try:
             reader = make(source, budget.probe())
-            return confidence if recognises(reader, Source(source.data, source.is_whole)) and accepts(reader) else None
+            return (
+                confidence
+                if recognises(reader, ValueSource(source.data, source.is_whole)) and accepts(reader)
+                else None
+            )
         except Invalid:
             return None
 
@@ -403,13 +407,13 @@ def _has_lines(reader: Reader) -> bool:
     return reader.root is not None and len(reader.root.children) > 1
 
 
-def _read(source: Source, budget: Budget) -> Step:
+def _read(source: ValueSource, budget: Budget) -> DecodingStep:
     reader = NearlyJsonReader(source, budget)
-    step = read_tree(reader, Source(source.data, source.is_whole))
+    step = read_tree(reader, ValueSource(source.data, source.is_whole))
     return replace(step, notes=(reader.note, *step.notes)) if reader.oddities else step
 
 
-def _read_json(source: Source, budget: Budget) -> Step:
+def _read_json(source: ValueSource, budget: Budget) -> DecodingStep:
     """Read JSON; if damage turns up behind the sniffed bytes, read it as nearly JSON."""
     before = budget.elements
     step = read_json(source, budget)
@@ -423,7 +427,7 @@ def _read_json(source: Source, budget: Budget) -> Step:
     return step
 
 
-def _read_lines(source: Source, budget: Budget) -> Step:
+def _read_lines(source: ValueSource, budget: Budget) -> DecodingStep:
     return read_tree(LinesReader(source, budget), source)
 
 

@@ -19,8 +19,18 @@ import struct
 from importlib.util import find_spec
 from typing import Final
 
-from rtui.values.source import CERTAIN, LIKELY, POSSIBLE, Format, Reader, Source, limited_step, read_tree, recognises
-from rtui.values.tree import Budget, Cut, Invalid, Kind, MissingLibrary, Node, Step
+from rtui.values.source import (
+    CERTAIN,
+    LIKELY,
+    POSSIBLE,
+    Format,
+    Reader,
+    ValueSource,
+    limited_step,
+    read_tree,
+    recognises,
+)
+from rtui.values.tree import Budget, Cut, DecodingStep, Invalid, MissingLibrary, ValueKind, ValueNode
 
 _START: Final = re.compile(rb'a:\d+:\{|[OC]:\d+:"|s:\d+:"|E:\d+:"|i:-?\d+;$|b:[01];$|d:[-+.\dEINAF]+;$|N;$')
 _VALUE: Final = rb"(?:[abdiOCsSE]:[-+\d]|b:[01];|N;)"
@@ -41,10 +51,10 @@ class PhpReader(Reader):
         match kind:
             case b"N":
                 self._expect(b";")
-                self.add(Kind.CONSTANT, "null")
+                self.add(ValueKind.CONSTANT, "null")
             case b"b":
                 self._expect(b":")
-                self.add(Kind.CONSTANT, "true" if self._until(b";") == b"1" else "false")
+                self.add(ValueKind.CONSTANT, "true" if self._until(b";") == b"1" else "false")
             case b"i" | b"d" | b"r" | b"R":
                 self._number(kind)
             case b"s" | b"S":
@@ -94,7 +104,7 @@ class PhpReader(Reader):
         except ValueError:
             raise Invalid(f"has {text!r} where a number should be") from None
         if kind in (b"r", b"R"):
-            self.add(Kind.NOTE, f"the same as value {text}")
+            self.add(ValueKind.NOTE, f"the same as value {text}")
         else:
             self.add_number(text)
 
@@ -117,15 +127,15 @@ class PhpReader(Reader):
     def _array(self) -> None:
         self._expect(b":")
         count = self._count()
-        self._members(self.add(Kind.MAP, total=count), count)
+        self._members(self.add(ValueKind.MAP, total=count), count)
 
     def _object(self) -> None:
         name = self._class()
         self._expect(b":")
         count = self._count()
-        self._members(self.add(Kind.MAP, "", f"object {name}", total=count), count)
+        self._members(self.add(ValueKind.MAP, "", f"object {name}", total=count), count)
 
-    def _members(self, node: Node, count: int) -> None:
+    def _members(self, node: ValueNode, count: int) -> None:
         """Read names and values; a PHP array with the indexes 0, 1, 2 … becomes a list."""
         self.enter(node)
         self._expect(b"{")
@@ -152,14 +162,14 @@ class PhpReader(Reader):
         """Read an enumeration case, `Class:Case`."""
         name = self._class()
         self._expect(b";")
-        self.add(Kind.TEXT, name, "enum")
+        self.add(ValueKind.TEXT, name, "enum")
 
 
-def as_list(node: Node) -> None:
+def as_list(node: ValueNode) -> None:
     """Turn a PHP array with the indexes 0, 1, 2 … into a list."""
-    names = [child.name.value for child in node.children if child.name and child.name.kind is Kind.NUMBER]
+    names = [child.name.value for child in node.children if child.name and child.name.kind is ValueKind.NUMBER]
     if names and not node.type_name and names == [str(at) for at in range(len(node.children))]:
-        node.kind = Kind.LIST
+        node.kind = ValueKind.LIST
         for child in node.children:
             child.name = None
 
@@ -169,15 +179,15 @@ class SessionReader(PhpReader):
 
     def read(self) -> None:
         """Read all variables; an unset one has an exclamation mark before its name, and no value."""
-        node = self.add(Kind.MAP)
+        node = self.add(ValueKind.MAP)
         self.enter(node)
         while self.at < self.end:
             name, is_set = self._variable()
-            self.name = Node(Kind.TEXT, name.decode("utf-8", "surrogateescape"))
+            self.name = ValueNode(ValueKind.TEXT, name.decode("utf-8", "surrogateescape"))
             if is_set:
                 self._value()
             else:
-                self.add(Kind.CONSTANT, "null", "not set")
+                self.add(ValueKind.CONSTANT, "null", "not set")
         self.leave()
 
     def _variable(self) -> tuple[bytes, bool]:
@@ -200,7 +210,7 @@ class BinarySessionReader(SessionReader):
         return self.take(size & 0x7F), size < 0x80
 
 
-def _sniff_session(source: Source, budget: Budget) -> float | None:
+def _sniff_session(source: ValueSource, budget: Budget) -> float | None:
     """Recognise a session by its first name and value."""
     for reader, start in ((SessionReader, _SESSION), (BinarySessionReader, _BINARY_SESSION)):
         match = start.match(source.data)
@@ -209,19 +219,19 @@ def _sniff_session(source: Source, budget: Budget) -> float | None:
     return None
 
 
-def _read_session(source: Source, budget: Budget) -> Step:
+def _read_session(source: ValueSource, budget: Budget) -> DecodingStep:
     reader = BinarySessionReader if source.data[:1] < b" " else SessionReader
     return read_tree(reader(source, budget), source)
 
 
-def _sniff(source: Source, budget: Budget) -> float | None:
+def _sniff(source: ValueSource, budget: Budget) -> float | None:
     start = _START.match(source.data)
     if start is None or not recognises(PhpReader(source, budget.probe()), source):
         return None
     return CERTAIN if start[0][:1] in b"aOCE" else LIKELY
 
 
-def _read(source: Source, budget: Budget) -> Step:
+def _read(source: ValueSource, budget: Budget) -> DecodingStep:
     return read_tree(PhpReader(source, budget), source)
 
 
@@ -235,15 +245,15 @@ _MAX_RATIO: Final = 255
 """The largest ratio of output to input of an LZ4 block."""
 
 
-def _sniff_magento(source: Source, _budget: Budget) -> float | None:
+def _sniff_magento(source: ValueSource, _budget: Budget) -> float | None:
     return CERTAIN if not source.is_text and _MAGENTO.match(source.data) else None
 
 
-def _read_magento(source: Source, _budget: Budget) -> Step:
+def _read_magento(source: ValueSource, _budget: Budget) -> DecodingStep:
     mark = _MAGENTO.match(source.data)
     if mark is None:
         raise Invalid("begins with two letters and colons, as gz:")
-    return Step(source.data[mark.end() :], truncated=not source.is_whole)
+    return DecodingStep(source.data[mark.end() :], truncated=not source.is_whole)
 
 
 def _lzf(data: bytes, limit: int, budget: Budget, *, is_whole: bool) -> bytearray:
@@ -275,12 +285,12 @@ def _lzf(data: bytes, limit: int, budget: Budget, *, is_whole: bool) -> bytearra
     return out
 
 
-def _sniff_lzf(source: Source, _budget: Budget) -> float | None:
+def _sniff_lzf(source: ValueSource, _budget: Budget) -> float | None:
     """Accept binary bytes that may begin with a run of literals, of which there are 32 at most."""
     return POSSIBLE if len(source.data) >= _MIN_BYTES and source.data[0] < _SHORT and not source.is_text else None
 
 
-def _read_lzf(source: Source, budget: Budget) -> Step:
+def _read_lzf(source: ValueSource, budget: Budget) -> DecodingStep:
     limit = budget.limits.output_bytes
     return limited_step("LZF", _lzf(source.data, limit, budget, is_whole=source.is_whole), source, budget)
 
@@ -294,12 +304,12 @@ def _declared(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _sniff_block(source: Source, _budget: Budget) -> float | None:
+def _sniff_block(source: ValueSource, _budget: Budget) -> float | None:
     may_be = source.is_whole and len(source.data) >= _MIN_BYTES and not source.is_text and find_spec("lz4") is not None
     return POSSIBLE if may_be and _declared(source.data) is not None else None
 
 
-def _read_block(source: Source, budget: Budget) -> Step:
+def _read_block(source: ValueSource, budget: Budget) -> DecodingStep:
     """Decompress a complete block with the library; raises Invalid if it does not give the declared length."""
     declared, limit = _declared(source.data), budget.limits.output_bytes
     if declared is None:
@@ -312,7 +322,7 @@ def _read_block(source: Source, budget: Budget) -> Step:
     except ImportError:
         raise MissingLibrary from None
     try:
-        return Step(block.decompress(source.data[start:], uncompressed_size=size))
+        return DecodingStep(block.decompress(source.data[start:], uncompressed_size=size))
     except block.LZ4BlockError as error:
         raise Invalid(f"gives the {size:,} bytes that it declares: {error}") from None
 
@@ -344,7 +354,7 @@ _SAME: Final = {0x01: 1, 0x02: 2, 0x03: 4, 0x22: 1, 0x23: 2, 0x24: 4}
 class IgbinaryReader(Reader):
     """Reads the value behind the mark."""
 
-    def __init__(self, source: Source, budget: Budget) -> None:
+    def __init__(self, source: ValueSource, budget: Budget) -> None:
         super().__init__(source, budget, len(MARKS[0]))
         self._texts: list[bytes] = []
 
@@ -354,13 +364,13 @@ class IgbinaryReader(Reader):
         if kind == _REFERENCE:
             kind = self.byte()
         if kind in _ARRAYS:
-            self._members(self.integer(_ARRAYS[kind]), self.add(Kind.MAP))
+            self._members(self.integer(_ARRAYS[kind]), self.add(ValueKind.MAP))
         elif kind in _CLASSES or kind in _CLASS_IDS:
             self._object(kind)
         elif kind in _SAME:
-            self.add(Kind.NOTE, f"the same as value {self.integer(_SAME[kind])}")
+            self.add(ValueKind.NOTE, f"the same as value {self.integer(_SAME[kind])}")
         elif kind in _CONSTANTS:
-            self.add(Kind.CONSTANT, _CONSTANTS[kind])
+            self.add(ValueKind.CONSTANT, _CONSTANTS[kind])
         else:
             self._name_or_scalar(kind)
 
@@ -387,9 +397,9 @@ class IgbinaryReader(Reader):
 
     def _known_text(self, text: bytes, type_name: str = "") -> None:
         try:
-            self.add(Kind.TEXT, text.decode(), type_name)
+            self.add(ValueKind.TEXT, text.decode(), type_name)
         except UnicodeDecodeError:
-            self.add(Kind.BYTES, text, type_name)
+            self.add(ValueKind.BYTES, text, type_name)
 
     def _object(self, kind: int) -> None:
         """Read an object: its class, then its members, an enumeration case, or data in the class's own format."""
@@ -401,7 +411,7 @@ class IgbinaryReader(Reader):
         type_name = f"object {name.decode('utf-8', 'surrogateescape')}"
         inner = self.byte()
         if inner in _ARRAYS:
-            self._members(self.integer(_ARRAYS[inner]), self.add(Kind.MAP, "", type_name))
+            self._members(self.integer(_ARRAYS[inner]), self.add(ValueKind.MAP, "", type_name))
         elif inner in _SERIALIZED:
             self.add_string(self.integer(_SERIALIZED[inner]), type_name=type_name)
         elif inner == _ENUM_CASE:
@@ -416,7 +426,7 @@ class IgbinaryReader(Reader):
         else:
             raise Invalid(f"has an object that begins with {inner:02x}")
 
-    def _members(self, count: int, node: Node) -> None:
+    def _members(self, count: int, node: ValueNode) -> None:
         node.total = count
         self.enter(node)
         for _ in range(count):
@@ -427,7 +437,7 @@ class IgbinaryReader(Reader):
         as_list(node)
 
 
-def _sniff_igbinary(source: Source, budget: Budget) -> float | None:
+def _sniff_igbinary(source: ValueSource, budget: Budget) -> float | None:
     """Recognise the mark with one value behind it."""
     if not source.data.startswith(MARKS) or len(source.data) <= len(MARKS[0]):
         return None
@@ -436,7 +446,7 @@ def _sniff_igbinary(source: Source, budget: Budget) -> float | None:
     return CERTAIN if is_there else None
 
 
-def _read_igbinary(source: Source, budget: Budget) -> Step:
+def _read_igbinary(source: ValueSource, budget: Budget) -> DecodingStep:
     if not source.data.startswith(MARKS):
         raise Invalid("begins with 00 00 00 and 01 or 02")
     return read_tree(IgbinaryReader(source, budget), source)

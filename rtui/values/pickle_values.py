@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from rtui.values.tree import Budget, Cut, Exceeded, Invalid, Kind
+from rtui.values.tree import Budget, Cut, Exceeded, Invalid, ValueKind
 
 _OPCODES: Final = {ord(opcode.code): opcode for opcode in pickletools.opcodes}
 _FIXED: Final = {"uint1": "<B", "uint2": "<H", "int4": "<i", "uint4": "<I", "uint8": "<Q", "float8": ">d"}
@@ -47,7 +47,6 @@ class Instruction(NamedTuple):
     operand: bool | int | float | str | bytes | None
     """Numbers of protocol 0 are the text of their digits; a class is `module name`."""
     end: int
-    """The offset of the next instruction."""
     is_cut: bool = False
     """Whether the bytes end within the operand, which is the beginning of its text or bytes then."""
 
@@ -146,12 +145,12 @@ _CLOCK_EVERY: Final = 256
 _MAX_CLASS_NAME: Final = 200
 _CONSTANTS: Final = {"NONE": "null", "NEWTRUE": "true", "NEWFALSE": "false"}
 _EMPTY: Final = {
-    "EMPTY_LIST": (Kind.LIST, ""), "EMPTY_TUPLE": (Kind.LIST, "tuple"), "EMPTY_SET": (Kind.LIST, "set"),
-    "EMPTY_DICT": (Kind.MAP, ""),
+    "EMPTY_LIST": (ValueKind.LIST, ""), "EMPTY_TUPLE": (ValueKind.LIST, "tuple"), "EMPTY_SET": (ValueKind.LIST, "set"),
+    "EMPTY_DICT": (ValueKind.MAP, ""),
 }  # fmt: skip
 _FROM_MARK: Final = {
-    "LIST": (Kind.LIST, ""), "TUPLE": (Kind.LIST, "tuple"), "FROZENSET": (Kind.LIST, "frozenset"),
-    "DICT": (Kind.MAP, ""),
+    "LIST": (ValueKind.LIST, ""), "TUPLE": (ValueKind.LIST, "tuple"), "FROZENSET": (ValueKind.LIST, "frozenset"),
+    "DICT": (ValueKind.MAP, ""),
 }  # fmt: skip
 _TUPLES: Final = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 _MAPS: Final = frozenset({"collections.OrderedDict", "collections.defaultdict", "collections.Counter"})
@@ -159,24 +158,24 @@ _OLD_NAMES: Final = {"__builtin__": "builtins", "copy_reg": "copyreg"}
 
 
 @dataclass(slots=True, eq=False)
-class Item:
+class PickleItem:
     """A value on the stack; one may be in several places, and within itself."""
 
-    kind: Kind
+    kind: ValueKind
     value: str | bytes = ""
     type_name: str = ""
-    members: list[tuple[Item | None, Item]] = field(default_factory=list)
+    members: list[tuple[PickleItem | None, PickleItem]] = field(default_factory=list)
     """Names and values of a map; elements of a list have the name None."""
     maker: str = ""
     """The class of an object, or the function that loading would call to make it."""
     is_called: bool = False
     """Whether the object is made by a call, not as an instance of the class `maker`."""
-    arguments: list[Item] = field(default_factory=list)
-    state: list[Item] = field(default_factory=list)
+    arguments: list[PickleItem] = field(default_factory=list)
+    state: list[PickleItem] = field(default_factory=list)
     is_cut: bool = False
 
 
-_MARK: Final = Item(Kind.NOTE)
+_MARK: Final = PickleItem(ValueKind.NOTE)
 
 
 class Machine:
@@ -191,11 +190,11 @@ class Machine:
         """The names that loading would import, and whether it would call each."""
         self.count = 0
         """The number of instructions executed."""
-        self._stack: list[Item] = []
-        self._memo: dict[int, Item] = {}
+        self._stack: list[PickleItem] = []
+        self._memo: dict[int, PickleItem] = {}
         self._pushes_left = 2 * budget.limits.elements
 
-    def run(self) -> Item:
+    def run(self) -> PickleItem:
         """Return the value; after Cut, Invalid or Exceeded `unfinished` returns the part that was built."""
         for instruction in instructions(self.data):
             if self.count % _CLOCK_EVERY == 0:
@@ -207,39 +206,39 @@ class Machine:
             self._execute(instruction)
         return self._pop()
 
-    def unfinished(self) -> Item | None:
+    def unfinished(self) -> PickleItem | None:
         """Return the stack as one value: each last value is put into the one before it."""
         while _MARK in self._stack:
             rest = self._pop_to_mark()
             below = self._stack[-1] if self._stack else _MARK
-            if below.kind is not Kind.MAP or len(rest) % 2:
+            if below.kind is not ValueKind.MAP or len(rest) % 2:
                 rest = _nest_last(rest)
             if _is_open(below):
                 _add_unfinished(below, rest)
             elif rest:
-                self._stack.append(_sequence(rest, Kind.LIST, ""))
+                self._stack.append(_sequence(rest, ValueKind.LIST, ""))
                 self._stack[-1].is_cut = True
         return _merge_stack(self._stack) if self._stack else None
 
-    def _push(self, item: Item) -> None:
+    def _push(self, item: PickleItem) -> None:
         self._pushes_left -= 1
         if self._pushes_left < 0:
             raise Exceeded(f"only the first {self.budget.limits.elements:,} elements are shown")
         self._stack.append(item)
 
-    def _pop(self) -> Item:
+    def _pop(self) -> PickleItem:
         if not self._stack or self._stack[-1] is _MARK:
             raise Invalid("takes a value from an empty stack")
         return self._stack.pop()
 
-    def _top(self) -> Item:
+    def _top(self) -> PickleItem:
         item = self._pop()
         self._stack.append(item)
         return item
 
-    def _pop_to_mark(self) -> list[Item]:
+    def _pop_to_mark(self) -> list[PickleItem]:
         """Pop the last mark, and return the values behind it."""
-        found: list[Item] = []
+        found: list[PickleItem] = []
         while self._stack:
             item = self._stack.pop()
             if item is _MARK:
@@ -251,12 +250,12 @@ class Machine:
     def _execute(self, one: Instruction) -> None:
         name, operand = one.opcode.name, one.operand
         if name in _CONSTANTS:
-            self._push(Item(Kind.CONSTANT, _CONSTANTS[name]))
+            self._push(PickleItem(ValueKind.CONSTANT, _CONSTANTS[name]))
         elif name in _EMPTY:
             self._push(_sequence([], *_EMPTY[name]))
         elif name in _TUPLES:
             parts = [self._pop() for _ in range(_TUPLES[name])]
-            self._push(_sequence(parts[::-1], Kind.LIST, "tuple"))
+            self._push(_sequence(parts[::-1], ValueKind.LIST, "tuple"))
         elif name in _FROM_MARK:
             self._push(_sequence(self._pop_to_mark(), *_FROM_MARK[name]))
         elif not self._memorise(name, operand) and not self._add(name) and not self._make(name, operand):
@@ -323,7 +322,7 @@ class Machine:
             case "EXT1" | "EXT2" | "EXT4":
                 self._push(self._imported(f"extension {operand}"))
             case "BINPERSID":
-                self._push(Item(Kind.LIST, maker="persistent id", is_called=True, arguments=[self._pop()]))
+                self._push(PickleItem(ValueKind.LIST, maker="persistent id", is_called=True, arguments=[self._pop()]))
             case "INST":
                 arguments = self._pop_to_mark()
                 self._push(self._object(self._imported(str(operand).replace(" ", ".", 1)), arguments))
@@ -343,18 +342,18 @@ class Machine:
                 return False
         return True
 
-    def _imported(self, name: str) -> Item:
+    def _imported(self, name: str) -> PickleItem:
         module, _, rest = name.partition(".")
         name = f"{_OLD_NAMES.get(module, module)}.{rest}"[:_MAX_CLASS_NAME] if rest else name[:_MAX_CLASS_NAME]
         self.called.setdefault(name, False)
-        return Item(Kind.CONSTANT, name, "class or function")
+        return PickleItem(ValueKind.CONSTANT, name, "class or function")
 
-    def _object(self, maker: Item, arguments: list[Item]) -> Item:
+    def _object(self, maker: PickleItem, arguments: list[PickleItem]) -> PickleItem:
         name = maker.value if isinstance(maker.value, str) and maker.value else "(unknown)"
         self.called[name] = True
-        return Item(Kind.MAP, maker=name, arguments=arguments)
+        return PickleItem(ValueKind.MAP, maker=name, arguments=arguments)
 
-    def _call(self, maker: Item, arguments: list[Item]) -> Item:
+    def _call(self, maker: PickleItem, arguments: list[PickleItem]) -> PickleItem:
         """Return the result of a call; a call of `copyreg` makes an object of the class in its arguments."""
         if maker.value in ("copyreg._reconstructor", "copyreg.__newobj__", "copyreg.__newobj_ex__") and arguments:
             self.called.pop(str(maker.value), None)
@@ -379,50 +378,50 @@ def _index(operand: object) -> int:
     return operand if isinstance(operand, int) else 0
 
 
-def _elements(item: Item) -> list[Item]:
+def _elements(item: PickleItem) -> list[PickleItem]:
     return [value for _, value in item.members]
 
 
-def _pairs(items: list[Item]) -> list[tuple[Item | None, Item]]:
+def _pairs(items: list[PickleItem]) -> list[tuple[PickleItem | None, PickleItem]]:
     """Pair alternating names and values; a last name without a value is dropped."""
     return list(zip(items[::2], items[1::2], strict=False))
 
 
-def _sequence(items: list[Item], kind: Kind, type_name: str) -> Item:
-    return Item(kind, "", type_name, _pairs(items) if kind is Kind.MAP else [(None, item) for item in items])
+def _sequence(items: list[PickleItem], kind: ValueKind, type_name: str) -> PickleItem:
+    return PickleItem(kind, "", type_name, _pairs(items) if kind is ValueKind.MAP else [(None, item) for item in items])
 
 
-def _is_open(item: Item) -> bool:
+def _is_open(item: PickleItem) -> bool:
     """Whether later values are added to this one: to a list, set or dict, not to a tuple or most objects."""
     is_fixed = item.type_name in ("tuple", "frozenset") or (item.maker and item.maker not in _MAPS)
-    return item.kind in (Kind.LIST, Kind.MAP) and not is_fixed
+    return item.kind in (ValueKind.LIST, ValueKind.MAP) and not is_fixed
 
 
-def _add_unfinished(holder: Item, items: list[Item]) -> None:
+def _add_unfinished(holder: PickleItem, items: list[PickleItem]) -> None:
     """Add values to an unfinished container; a name without its value is dropped."""
-    holder.members += _pairs(items) if holder.kind is Kind.MAP else [(None, item) for item in items]
+    holder.members += _pairs(items) if holder.kind is ValueKind.MAP else [(None, item) for item in items]
     holder.is_cut = True
 
 
-def _merge_stack(stack: list[Item]) -> Item:
+def _merge_stack(stack: list[PickleItem]) -> PickleItem:
     """Merge values that each wait for an instruction into the first of them."""
-    waiting: deque[Item] = deque()
+    waiting: deque[PickleItem] = deque()
     for item in reversed(stack):
         if not waiting or not (item.maker or _is_open(item)):
             waiting.appendleft(item)
             continue
         if not _is_open(item):
-            item.state.append(waiting[0] if len(waiting) == 1 else _sequence([*waiting], Kind.LIST, ""))
+            item.state.append(waiting[0] if len(waiting) == 1 else _sequence([*waiting], ValueKind.LIST, ""))
             item.is_cut = True
         else:
             _add_unfinished(item, [*waiting])
         waiting = deque([item])
-    first = waiting[0] if len(waiting) == 1 else _sequence([*waiting], Kind.LIST, "")
-    first.is_cut = first.is_cut or first.kind in (Kind.LIST, Kind.MAP)
+    first = waiting[0] if len(waiting) == 1 else _sequence([*waiting], ValueKind.LIST, "")
+    first.is_cut = first.is_cut or first.kind in (ValueKind.LIST, ValueKind.MAP)
     return first
 
 
-def _nest_last(items: list[Item]) -> list[Item]:
+def _nest_last(items: list[PickleItem]) -> list[PickleItem]:
     """Return the values behind a mark, the last ones nested in an empty container before them.
 
     Whether that container was to get them by a later instruction, or was complete and empty, cannot be known; for
@@ -431,9 +430,9 @@ def _nest_last(items: list[Item]) -> list[Item]:
     at = len(items) - 1
     while (at := at - 1) >= 0 and len(items) - at <= 3:
         item, rest = items[at], items[at + 1 :]
-        if item.maker and not item.state and len(rest) == 1 and rest[0].kind is Kind.MAP and not rest[0].maker:
+        if item.maker and not item.state and len(rest) == 1 and rest[0].kind is ValueKind.MAP and not rest[0].maker:
             item.state, item.is_cut = rest, True
-        elif _is_open(item) and not item.members and len(rest) <= (2 if item.kind is Kind.MAP else 1):
+        elif _is_open(item) and not item.members and len(rest) <= (2 if item.kind is ValueKind.MAP else 1):
             _add_unfinished(item, rest)
         else:
             continue
@@ -441,32 +440,32 @@ def _nest_last(items: list[Item]) -> list[Item]:
     return items
 
 
-def _scalar(one: Instruction) -> Item:
+def _scalar(one: Instruction) -> PickleItem:
     """Return the number, text or bytes that an instruction pushes."""
     name, operand = one.opcode.name, one.operand
-    found = Item(Kind.CONSTANT, "", "buffer outside of the pickle")
+    found = PickleItem(ValueKind.CONSTANT, "", "buffer outside of the pickle")
     match operand:
         case bool():
-            found = Item(Kind.CONSTANT, "true" if operand else "false")
+            found = PickleItem(ValueKind.CONSTANT, "true" if operand else "false")
         case int() if operand.bit_length() > MAX_INTEGER_BITS:
-            found = Item(Kind.NOTE, f"an integer of {operand.bit_length():,} bits")
+            found = PickleItem(ValueKind.NOTE, f"an integer of {operand.bit_length():,} bits")
         case int() | float():
-            found = Item(Kind.NUMBER, repr(operand))
+            found = PickleItem(ValueKind.NUMBER, repr(operand))
         case str() if name == "PERSID":
-            found = Item(Kind.CONSTANT, operand, "persistent id")
+            found = PickleItem(ValueKind.CONSTANT, operand, "persistent id")
         case str():
-            found = Item(Kind.NUMBER if name in ("INT", "LONG", "FLOAT") else Kind.TEXT, operand)
+            found = PickleItem(ValueKind.NUMBER if name in ("INT", "LONG", "FLOAT") else ValueKind.TEXT, operand)
         case bytes() if name.endswith("STRING"):
             found = _text_of_python_2(operand)
         case bytes():
-            found = Item(Kind.BYTES, operand, "bytearray" if name == "BYTEARRAY8" else "")
+            found = PickleItem(ValueKind.BYTES, operand, "bytearray" if name == "BYTEARRAY8" else "")
     found.is_cut = one.is_cut
     return found
 
 
-def _text_of_python_2(piece: bytes) -> Item:
+def _text_of_python_2(piece: bytes) -> PickleItem:
     """Return a Python 2 `str`, which may be text or bytes."""
     try:
-        return Item(Kind.TEXT, piece.decode())
+        return PickleItem(ValueKind.TEXT, piece.decode())
     except UnicodeDecodeError:
-        return Item(Kind.BYTES, piece)
+        return PickleItem(ValueKind.BYTES, piece)

@@ -15,14 +15,14 @@ from datetime import date, datetime, time, timedelta
 from typing import Final
 from uuid import UUID
 
-from rtui.values.pickle_values import MAX_INTEGER_BITS, Instruction, Item, Machine, instructions
-from rtui.values.source import CERTAIN, LIKELY, OFFERED, POSSIBLE, Format, Source
-from rtui.values.tree import Budget, Cut, Exceeded, Form, Invalid, Kind, Node, Step, Stopped
+from rtui.values.pickle_values import MAX_INTEGER_BITS, Instruction, Machine, PickleItem, instructions
+from rtui.values.source import CERTAIN, LIKELY, OFFERED, POSSIBLE, Format, ValueSource
+from rtui.values.tree import Budget, Cut, DecodingStep, Exceeded, Invalid, Stopped, ValueForm, ValueKind, ValueNode
 
 _DECIMAL: Final = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?(?:E[+-]?[0-9]+)?|s?NaN[0-9]*|Infinity)")
 
 
-def known_object(maker: str, arguments: list[Node]) -> Node | None:
+def known_object(maker: str, arguments: list[ValueNode]) -> ValueNode | None:
     """Return an object as a plain value; None for other classes, and for arguments that do not fit the class."""
     made = _MAKERS.get(maker)
     if made is None:
@@ -33,75 +33,75 @@ def known_object(maker: str, arguments: list[Node]) -> Node | None:
         return None
 
 
-def _number(name: str, arguments: list[Node]) -> Node | None:
+def _number(name: str, arguments: list[ValueNode]) -> ValueNode | None:
     text = arguments[0].value
-    return Node(Kind.NUMBER, text, name) if isinstance(text, str) and _DECIMAL.fullmatch(text) else None
+    return ValueNode(ValueKind.NUMBER, text, name) if isinstance(text, str) and _DECIMAL.fullmatch(text) else None
 
 
-def _text(name: str, arguments: list[Node]) -> Node | None:
-    return Node(Kind.TEXT, arguments[0].value, name) if isinstance(arguments[0].value, str) else None
+def _text(name: str, arguments: list[ValueNode]) -> ValueNode | None:
+    return ValueNode(ValueKind.TEXT, arguments[0].value, name) if isinstance(arguments[0].value, str) else None
 
 
-def _fraction(name: str, arguments: list[Node]) -> Node:
-    return Node(Kind.NUMBER, "/".join(str(argument.value) for argument in arguments[:2]), name)
+def _fraction(name: str, arguments: list[ValueNode]) -> ValueNode:
+    return ValueNode(ValueKind.NUMBER, "/".join(str(argument.value) for argument in arguments[:2]), name)
 
 
-def _complex(name: str, arguments: list[Node]) -> Node:
-    return Node(Kind.NUMBER, repr(complex(*(float(str(argument.value)) for argument in arguments))), name)
+def _complex(name: str, arguments: list[ValueNode]) -> ValueNode:
+    return ValueNode(ValueKind.NUMBER, repr(complex(*(float(str(argument.value)) for argument in arguments))), name)
 
 
-def _bytes(name: str, arguments: list[Node]) -> Node | None:
+def _bytes(name: str, arguments: list[ValueNode]) -> ValueNode | None:
     """Return a bytes object, which protocols before 3 write as Latin-1 text."""
     type_name = name if name == "bytearray" else ""
     if not arguments:
-        return Node(Kind.BYTES, b"", type_name)
+        return ValueNode(ValueKind.BYTES, b"", type_name)
     data = arguments[0].value
-    return Node(Kind.BYTES, data if isinstance(data, bytes) else data.encode("latin-1"), type_name)
+    return ValueNode(ValueKind.BYTES, data if isinstance(data, bytes) else data.encode("latin-1"), type_name)
 
 
-def _list(name: str, arguments: list[Node]) -> Node | None:
+def _list(name: str, arguments: list[ValueNode]) -> ValueNode | None:
     """Return a set, deque, tuple or the like, which takes a list at most."""
-    if len(arguments) > 2 or (arguments and arguments[0].kind is not Kind.LIST):
+    if len(arguments) > 2 or (arguments and arguments[0].kind is not ValueKind.LIST):
         return None
     children = arguments[0].children if arguments else []
     is_cut = bool(arguments) and arguments[0].is_cut
-    return Node(Kind.LIST, "", "" if name == "list" else name, children=children, is_cut=is_cut)
+    return ValueNode(ValueKind.LIST, "", "" if name == "list" else name, children=children, is_cut=is_cut)
 
 
-def _map(name: str, arguments: list[Node]) -> Node | None:
+def _map(name: str, arguments: list[ValueNode]) -> ValueNode | None:
     """Return a mapping, which takes nothing, a dict, or a list of pairs."""
-    found = Node(Kind.MAP, "", "" if name == "dict" else name)
+    found = ValueNode(ValueKind.MAP, "", "" if name == "dict" else name)
     first = arguments[0] if arguments and name != "defaultdict" else None
     if first is None:
         return found
     found.is_cut = first.is_cut
-    if first.kind is Kind.MAP:
+    if first.kind is ValueKind.MAP:
         found.children = first.children
         return found
     for pair in first.children:
         key, value = pair.children
         value.name = key
         found.children.append(value)
-    return found if first.kind is Kind.LIST else None
+    return found if first.kind is ValueKind.LIST else None
 
 
-def _date(name: str, arguments: list[Node]) -> Node:
+def _date(name: str, arguments: list[ValueNode]) -> ValueNode:
     year, month, day = int.from_bytes(arguments[0].raw[:2], "big"), *arguments[0].raw[2:]
-    return Node(Kind.TEXT, date(year, month, day).isoformat(), name)
+    return ValueNode(ValueKind.TEXT, date(year, month, day).isoformat(), name)
 
 
-def _time(name: str, arguments: list[Node]) -> Node:
+def _time(name: str, arguments: list[ValueNode]) -> ValueNode:
     hour, minute, second, *rest = arguments[0].raw
     made = time(hour & 0x7F, minute, second, int.from_bytes(_microsecond_bytes(rest), "big"))
-    return Node(Kind.TEXT, made.isoformat() + _zone(arguments), name)
+    return ValueNode(ValueKind.TEXT, made.isoformat() + _zone(arguments), name)
 
 
-def _datetime(name: str, arguments: list[Node]) -> Node:
+def _datetime(name: str, arguments: list[ValueNode]) -> ValueNode:
     """Return a datetime; the highest bit of the month byte is `fold`, the repeated hour at the end of summer time."""
     high, low, month, day, hour, minute, second, *rest = arguments[0].raw
     microsecond = int.from_bytes(_microsecond_bytes(rest), "big")
     made = datetime(high << 8 | low, month & 0x7F, day, hour, minute, second, microsecond)
-    return Node(Kind.TEXT, made.isoformat(" ") + _zone(arguments), name)
+    return ValueNode(ValueKind.TEXT, made.isoformat(" ") + _zone(arguments), name)
 
 
 def _microsecond_bytes(rest: list[int]) -> bytes:
@@ -110,26 +110,26 @@ def _microsecond_bytes(rest: list[int]) -> bytes:
     return bytes(rest)
 
 
-def _zone(arguments: list[Node]) -> str:
+def _zone(arguments: list[ValueNode]) -> str:
     if len(arguments) < 2 or arguments[1].value == "null":
         return ""
     zone = arguments[1]
-    return f" {zone.value if zone.kind in (Kind.TEXT, Kind.CONSTANT) else zone.type_name!s}"
+    return f" {zone.value if zone.kind in (ValueKind.TEXT, ValueKind.CONSTANT) else zone.type_name!s}"
 
 
-def _timedelta(name: str, arguments: list[Node]) -> Node:
+def _timedelta(name: str, arguments: list[ValueNode]) -> ValueNode:
     days, seconds, microseconds = (int(str(argument.value)) for argument in arguments)
-    return Node(Kind.TEXT, str(timedelta(days, seconds, microseconds)), name)
+    return ValueNode(ValueKind.TEXT, str(timedelta(days, seconds, microseconds)), name)
 
 
-def _timezone(name: str, arguments: list[Node]) -> Node | None:
+def _timezone(name: str, arguments: list[ValueNode]) -> ValueNode | None:
     """Return a time zone by its name, or by its offset, as `UTC`, `+01:00`."""
     if len(arguments) > 1:
         return _text(name, arguments[1:])
     offset = str(arguments[0].value)
     sign, offset = ("-", _absolute(offset)) if offset.startswith("-") else ("+", offset)
     hours, minutes = offset.split(":")[:2]
-    return Node(Kind.TEXT, "UTC" if offset == "0:00:00" else f"{sign}{int(hours):02}:{minutes}", name)
+    return ValueNode(ValueKind.TEXT, "UTC" if offset == "0:00:00" else f"{sign}{int(hours):02}:{minutes}", name)
 
 
 def _absolute(offset: str) -> str:
@@ -138,11 +138,11 @@ def _absolute(offset: str) -> str:
     return str(timedelta(days=1) - timedelta(hours=hours, minutes=minutes, seconds=seconds))
 
 
-def _zone_info(_name: str, arguments: list[Node]) -> Node | None:
+def _zone_info(_name: str, arguments: list[ValueNode]) -> ValueNode | None:
     return _text("ZoneInfo", arguments)
 
 
-_MAKERS: Final[dict[str, Callable[[str, list[Node]], Node | None]]] = {
+_MAKERS: Final[dict[str, Callable[[str, list[ValueNode]], ValueNode | None]]] = {
     "_codecs.encode": _bytes,
     "builtins.bytes": _bytes,
     "builtins.bytearray": _bytes,
@@ -175,7 +175,7 @@ def is_known(name: str) -> bool:
     return name in _MAKERS or name in _TYPES or name == "uuid.UUID"
 
 
-def uuid_text(members: list[Node]) -> str | None:
+def uuid_text(members: list[ValueNode]) -> str | None:
     """Return the UUID with this pickled state, or None if it is not the state of a UUID."""
     found = next((member.value for member in members if member.name is not None and member.name.value == "int"), "")
     try:
@@ -217,30 +217,32 @@ class _Tree:
         self.stopped = ""
         """The limit that was reached, as a sentence."""
         self._places: dict[int, str] = {}
-        self._scalars: dict[int, Node] = {}
+        self._scalars: dict[int, ValueNode] = {}
         """Objects that are shown as one short value, by id of their item."""
 
-    def node(self, item: Item, place: str = "", depth: int = 0) -> Node:
+    def node(self, item: PickleItem, place: str = "", depth: int = 0) -> ValueNode:
         """Return a value with its contents as a node; `place` is its path, as `["name"][0]`."""
         if (scalar := self._scalars.get(id(item))) is not None:
-            return Node(scalar.kind, scalar.value, scalar.type_name, is_cut=scalar.is_cut)
+            return ValueNode(scalar.kind, scalar.value, scalar.type_name, is_cut=scalar.is_cut)
         known = self._places.get(id(item))
         if known is not None and (item.members or item.arguments or item.state or len(item.value) > MAX_REPEATED):
-            return Node(Kind.NOTE, f"the same as {known or 'the whole value'}")
+            return ValueNode(ValueKind.NOTE, f"the same as {known or 'the whole value'}")
         self._places[id(item)] = place
         if depth > self.budget.limits.depth:
             self.stopped = f"what is nested deeper than {self.budget.limits.depth} levels is not shown"
-            return Node(item.kind, "", item.type_name, is_cut=True)
+            return ValueNode(item.kind, "", item.type_name, is_cut=True)
         if item.maker:
             made = self._object(item, place, depth)
-            if made.kind not in (Kind.LIST, Kind.MAP) and len(made.value) <= MAX_REPEATED:
+            if made.kind not in (ValueKind.LIST, ValueKind.MAP) and len(made.value) <= MAX_REPEATED:
                 self._scalars[id(item)] = made
             return made
-        node = Node(item.kind, item.value, item.type_name, is_cut=item.is_cut)
+        node = ValueNode(item.kind, item.value, item.type_name, is_cut=item.is_cut)
         self._fill(node, item.members, place, depth)
         return node
 
-    def _fill(self, node: Node, members: list[tuple[Item | None, Item]], place: str, depth: int) -> None:
+    def _fill(
+        self, node: ValueNode, members: list[tuple[PickleItem | None, PickleItem]], place: str, depth: int
+    ) -> None:
         """Add members to a node until a limit is reached."""
         for at, (key, item) in enumerate(members):
             try:
@@ -256,69 +258,69 @@ class _Tree:
             node.children.append(child)
         node.is_cut = node.is_cut or bool(self.stopped)
 
-    def _name(self, key: Item, depth: int) -> Node:
+    def _name(self, key: PickleItem, depth: int) -> ValueNode:
         """Return the name of a member; a name made of several values becomes one line."""
-        made = self.node(key, " a name", depth + 1) if key.maker or key.members else Node(key.kind, key.value)
-        if made.kind not in (Kind.LIST, Kind.MAP):
+        made = self.node(key, " a name", depth + 1) if key.maker or key.members else ValueNode(key.kind, key.value)
+        if made.kind not in (ValueKind.LIST, ValueKind.MAP):
             return made
-        parts = (f'"{one.value!s}"' if one.kind is Kind.TEXT else str(one.value) for one in made.children)
-        return Node(Kind.CONSTANT, f"({', '.join(parts)})", made.type_name)
+        parts = (f'"{one.value!s}"' if one.kind is ValueKind.TEXT else str(one.value) for one in made.children)
+        return ValueNode(ValueKind.CONSTANT, f"({', '.join(parts)})", made.type_name)
 
-    def _object(self, item: Item, place: str, depth: int) -> Node:
+    def _object(self, item: PickleItem, place: str, depth: int) -> ValueNode:
         """Return an object as a plain value if its class is known, else with its arguments, state and members."""
-        holder = Node(Kind.LIST)
+        holder = ValueNode(ValueKind.LIST)
         self._fill(holder, [(None, argument) for argument in item.arguments], place, depth)
         arguments = holder.children
         known = known_object(item.maker, arguments)
         if known is None and not item.is_called and len(arguments) == 1 and not item.state:
             only = arguments[0]
-            known = Node(only.kind, only.value, item.maker, children=only.children, is_cut=only.is_cut)
+            known = ValueNode(only.kind, only.value, item.maker, children=only.children, is_cut=only.is_cut)
         if known is not None:
             known.is_cut = known.is_cut or item.is_cut or holder.is_cut
             self._fill(known, item.members, place, depth)
             return known
-        node = Node(Kind.MAP, "", f"{item.maker}()" if item.is_called else item.maker, is_cut=item.is_cut)
+        node = ValueNode(ValueKind.MAP, "", f"{item.maker}()" if item.is_called else item.maker, is_cut=item.is_cut)
         for state in item.state:
             self._fill(node, _state_members(state), place, depth)
         if item.maker == "uuid.UUID" and (uuid := uuid_text(node.children)) is not None:
-            return Node(Kind.TEXT, uuid, "UUID")
+            return ValueNode(ValueKind.TEXT, uuid, "UUID")
         self._fill(node, [(key, value) for key, value in item.members if key is not None], place, depth)
-        elements = Node(Kind.LIST, name=Node(Kind.NOTE, "items"))
+        elements = ValueNode(ValueKind.LIST, name=ValueNode(ValueKind.NOTE, "items"))
         self._fill(elements, [(key, value) for key, value in item.members if key is None], place, depth)
-        holder.name = Node(Kind.NOTE, "arguments")
+        holder.name = ValueNode(ValueKind.NOTE, "arguments")
         parts = [node for node in (holder, elements) if node.children]
         if node.children or len(parts) > 1:
             node.children = [*parts, *node.children]
         elif parts:
-            node.kind, node.children = Kind.LIST, parts[0].children
+            node.kind, node.children = ValueKind.LIST, parts[0].children
         node.is_cut = node.is_cut or holder.is_cut or elements.is_cut
         return node
 
 
-def _subscript(at: int, name: Node | None) -> str:
+def _subscript(at: int, name: ValueNode | None) -> str:
     """Return the subscript of a member in its holder, as `["name"]` or `[0]`."""
     if name is None:
         return f"[{at}]"
     text = str(name.value)
     text = text if len(text) <= _MAX_PLACE_NAME else f"{text[:_MAX_PLACE_NAME]}…"
-    return f'["{text}"]' if name.kind is Kind.TEXT else f"[{text}]"
+    return f'["{text}"]' if name.kind is ValueKind.TEXT else f"[{text}]"
 
 
-def _state_members(state: Item) -> list[tuple[Item | None, Item]]:
+def _state_members(state: PickleItem) -> list[tuple[PickleItem | None, PickleItem]]:
     """Return the attributes in the state of an object: a dict, or a tuple of dicts of which one may be None."""
     parts = [value for _, value in state.members] if state.type_name == "tuple" else [state]
-    if all((one.kind is Kind.MAP and not one.maker) or one.value == "null" for one in parts):
+    if all((one.kind is ValueKind.MAP and not one.maker) or one.value == "null" for one in parts):
         return [member for one in parts for member in one.members]
-    return [(Item(Kind.NOTE, "state"), state)]
+    return [(PickleItem(ValueKind.NOTE, "state"), state)]
 
 
 class _Disassembly:
     """The disassembly of a pickle as a tree."""
 
-    def __init__(self, source: Source, budget: Budget) -> None:
+    def __init__(self, source: ValueSource, budget: Budget) -> None:
         self.source = source
         self.budget = budget
-        self.root = Node(Kind.LIST, type_name="pickle")
+        self.root = ValueNode(ValueKind.LIST, type_name="pickle")
         self._path = [self.root]
 
     def run(self) -> None:
@@ -333,31 +335,31 @@ class _Disassembly:
         if takes_mark and len(self._path) > 1:
             self._path.pop()
         node = _operand(one)
-        node.name = Node(Kind.NOTE, one.opcode.name)
+        node.name = ValueNode(ValueKind.NOTE, one.opcode.name)
         self._path[-1].children.append(node)
         if one.opcode.name == "MARK" and len(self._path) < self.budget.limits.depth:
-            node.kind = Kind.LIST
+            node.kind = ValueKind.LIST
             self._path.append(node)
 
 
-def _operand(one: Instruction) -> Node:
+def _operand(one: Instruction) -> ValueNode:
     """Return the operand of an instruction as a node."""
     match one.operand:
         case None:
-            return Node(Kind.NOTE)
+            return ValueNode(ValueKind.NOTE)
         case bytes() as piece:
-            return Node(Kind.BYTES, piece, is_cut=one.is_cut)
+            return ValueNode(ValueKind.BYTES, piece, is_cut=one.is_cut)
         case str() as text:
             is_number = one.opcode.name in ("INT", "LONG", "FLOAT")
-            return Node(Kind.NUMBER if is_number else Kind.TEXT, text, is_cut=one.is_cut)
+            return ValueNode(ValueKind.NUMBER if is_number else ValueKind.TEXT, text, is_cut=one.is_cut)
         case bool() as constant:
-            return Node(Kind.CONSTANT, repr(constant))
+            return ValueNode(ValueKind.CONSTANT, repr(constant))
         case int() as number if number.bit_length() > MAX_INTEGER_BITS:
-            return Node(Kind.NOTE, f"an integer of {number.bit_length():,} bits")
-    return Node(Kind.NUMBER, repr(one.operand))
+            return ValueNode(ValueKind.NOTE, f"an integer of {number.bit_length():,} bits")
+    return ValueNode(ValueKind.NUMBER, repr(one.operand))
 
 
-def _sniff(source: Source, budget: Budget) -> float | None:
+def _sniff(source: ValueSource, budget: Budget) -> float | None:
     """Recognise the protocol mark with instructions behind it; protocols 0 and 1 by usual first instructions."""
     is_marked = _MARKED.match(source.data) is not None
     if not is_marked and not _UNMARKED.match(source.data):
@@ -380,7 +382,7 @@ def _sniff(source: Source, budget: Budget) -> float | None:
     return CERTAIN if is_marked else LIKELY
 
 
-def _sniff_instructions(source: Source, budget: Budget) -> float | None:
+def _sniff_instructions(source: ValueSource, budget: Budget) -> float | None:
     return None if _sniff(source, budget) is None else OFFERED
 
 
@@ -394,7 +396,7 @@ def _load_notes(machine: Machine, *, without_known: bool) -> tuple[str, ...]:
     return (f"loading it would {verb} {', '.join(names[:MAX_GLOBALS])}{more}",)
 
 
-def _read(source: Source, budget: Budget) -> Step:
+def _read(source: ValueSource, budget: Budget) -> DecodingStep:
     """Build the value; a cut or damaged pickle as far as it goes."""
     machine = Machine(source.data, budget)
     notes: tuple[str, ...] = ()
@@ -419,10 +421,10 @@ def _read(source: Source, budget: Budget) -> Step:
     root = tree.node(value)
     notes = (tree.stopped, *notes) if tree.stopped and tree.stopped not in notes else notes
     would = _load_notes(machine, without_known=True)
-    return Step(root, (*((_NOT_RUN, *would) if would else ()), *notes), truncated or bool(tree.stopped))
+    return DecodingStep(root, (*((_NOT_RUN, *would) if would else ()), *notes), truncated or bool(tree.stopped))
 
 
-def _read_instructions(source: Source, budget: Budget) -> Step:
+def _read_instructions(source: ValueSource, budget: Budget) -> DecodingStep:
     found = _Disassembly(source, budget)
     notes: tuple[str, ...] = ()
     truncated = not source.is_whole
@@ -440,8 +442,8 @@ def _read_instructions(source: Source, budget: Budget) -> Step:
     machine = Machine(source.data, budget)
     with suppress(Stopped):
         machine.run()
-    return Step(
-        found.root, (_DISASSEMBLED, *_load_notes(machine, without_known=False), *notes), truncated, Form.LISTING
+    return DecodingStep(
+        found.root, (_DISASSEMBLED, *_load_notes(machine, without_known=False), *notes), truncated, ValueForm.LISTING
     )
 
 

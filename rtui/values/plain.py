@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from rtui.values.source import CERTAIN, LIKELY, POSSIBLE, Format, Source, by_hand, limited_step
-from rtui.values.tree import Budget, Form, Invalid, Kind, Node, Step
+from rtui.values.source import CERTAIN, LIKELY, POSSIBLE, Format, ValueSource, by_hand, limited_step
+from rtui.values.tree import Budget, DecodingStep, Invalid, ValueForm, ValueKind, ValueNode
 
 _NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?")
 _UUID: Final = re.compile(rb"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -52,22 +52,22 @@ def date_text(seconds: float) -> str:
     return f"{whole.removesuffix('+00:00')} UTC"
 
 
-def _sniff_number(source: Source, _budget: Budget) -> float | None:
+def _sniff_number(source: ValueSource, _budget: Budget) -> float | None:
     return LIKELY if source.is_whole and _NUMBER.fullmatch(source.data) else None
 
 
-def _read_number(source: Source, _budget: Budget) -> Step:
+def _read_number(source: ValueSource, _budget: Budget) -> DecodingStep:
     if not _NUMBER.fullmatch(source.data):
         raise Invalid("is decimal digits")
     number = source.data.decode("ascii")
-    return Step(Node(Kind.NUMBER, number), date_hints(number), not source.is_whole, Form.TEXT)
+    return DecodingStep(ValueNode(ValueKind.NUMBER, number), date_hints(number), not source.is_whole, ValueForm.TEXT)
 
 
-def _sniff_uuid(source: Source, _budget: Budget) -> float | None:
+def _sniff_uuid(source: ValueSource, _budget: Budget) -> float | None:
     return LIKELY if source.is_whole and _UUID.fullmatch(source.data) else None
 
 
-def _read_uuid(source: Source, _budget: Budget) -> Step:
+def _read_uuid(source: ValueSource, _budget: Budget) -> DecodingStep:
     """Read the 36 characters or the 16 bytes of a UUID."""
     if _UUID.fullmatch(source.data):
         return _described(UUID(source.data.decode("ascii")))
@@ -76,7 +76,7 @@ def _read_uuid(source: Source, _budget: Budget) -> Step:
     raise Invalid("has 36 characters or 16 bytes")
 
 
-def _described(uuid: UUID) -> Step:
+def _described(uuid: UUID) -> DecodingStep:
     """Return a UUID with its version, and the time in versions 1, 6 and 7."""
     ticks = uuid.int >> 64
     seconds: float | None = None
@@ -90,7 +90,7 @@ def _described(uuid: UUID) -> Step:
     kind = "" if uuid.version is None else f"version {uuid.version}"
     time = "" if seconds is None else f"made at {date_text(seconds)}"
     notes = ", ".join(part for part in (kind, time) if part)
-    return Step(Node(Kind.TEXT, str(uuid), "UUID"), (notes,) if notes else (), form=Form.TEXT)
+    return DecodingStep(ValueNode(ValueKind.TEXT, str(uuid), "UUID"), (notes,) if notes else (), form=ValueForm.TEXT)
 
 
 def _since_1582(ticks: int) -> float:
@@ -98,25 +98,24 @@ def _since_1582(ticks: int) -> float:
     return ticks / 10_000_000 + (_UUID_EPOCH - _EPOCH).total_seconds()
 
 
-def _sniff_text(source: Source, _budget: Budget) -> float | None:
+def _sniff_text(source: ValueSource, _budget: Budget) -> float | None:
     return POSSIBLE if source.is_text else None
 
 
-def _read_text(source: Source, _budget: Budget) -> Step:
+def _read_text(source: ValueSource, _budget: Budget) -> DecodingStep:
     """Return UTF-8 text; invalid bytes are kept as surrogate escapes."""
     text = source.text if source.is_text else source.data.decode("utf-8", "surrogateescape")
-    return Step(Node(Kind.TEXT, text), truncated=not source.is_whole, form=Form.TEXT)
+    return DecodingStep(ValueNode(ValueKind.TEXT, text), truncated=not source.is_whole, form=ValueForm.TEXT)
 
 
-def _read_hex(source: Source, _budget: Budget) -> Step:
-    return Step(Node(Kind.BYTES, source.data), truncated=not source.is_whole, form=Form.HEX)
+def _read_hex(source: ValueSource, _budget: Budget) -> DecodingStep:
+    return DecodingStep(ValueNode(ValueKind.BYTES, source.data), truncated=not source.is_whole, form=ValueForm.HEX)
 
 
 UUID_FORMAT: Final = Format("UUID", _sniff_uuid, _read_uuid)
 NUMBER: Final = Format("number", _sniff_number, _read_number)
 
 FORMATS: Final = (UUID_FORMAT, NUMBER)
-"""The formats that are recognised by their shape."""
 
 TEXT: Final = Format("text", _sniff_text, _read_text)
 HEX: Final = Format("hex", by_hand, _read_hex)
@@ -146,7 +145,7 @@ def _text(data: bytes, charset: str, *, is_whole: bool) -> str:
 
 
 def _format(name: str, charset: str) -> Format:
-    def can_read(source: Source) -> bool:
+    def can_read(source: ValueSource) -> bool:
         if source.data.isascii() and not charset.startswith("utf-16"):
             return False
         try:
@@ -155,13 +154,13 @@ def _format(name: str, charset: str) -> Format:
             return False
         return not source.is_text and all(character.isprintable() or character in "\t\n\r" for character in text)
 
-    def read(source: Source, budget: Budget) -> Step:
+    def read(source: ValueSource, budget: Budget) -> DecodingStep:
         return _as_utf8(name, _text(source.data, charset, is_whole=source.is_whole), source, budget)
 
     return Format(name, by_hand, read, can_read=can_read)
 
 
-def _sniff_marked(source: Source, _budget: Budget) -> float | None:
+def _sniff_marked(source: ValueSource, _budget: Budget) -> float | None:
     charset = _MARKS.get(source.data[:2])
     if charset is None or len(source.data) < 4:
         return None
@@ -172,14 +171,14 @@ def _sniff_marked(source: Source, _budget: Budget) -> float | None:
     return LIKELY if all(character.isprintable() or character in "\t\n\r" for character in text) else None
 
 
-def _read_marked(source: Source, budget: Budget) -> Step:
+def _read_marked(source: ValueSource, budget: Budget) -> DecodingStep:
     charset = _MARKS.get(source.data[:2])
     if charset is None:
         raise Invalid("begins with ff fe or fe ff")
     return _as_utf8("UTF-16", _text(source.data[2:], charset, is_whole=source.is_whole), source, budget)
 
 
-def _as_utf8(name: str, text: str, source: Source, budget: Budget) -> Step:
+def _as_utf8(name: str, text: str, source: ValueSource, budget: Budget) -> DecodingStep:
     return limited_step(name, text.encode("utf-8", "surrogatepass"), source, budget)
 
 
@@ -262,16 +261,16 @@ def _is_bmp(data: bytes) -> bool:
 def _picture(name: str, is_own: Callable[[bytes], bool], facts: Callable[[bytes], _Facts | None]) -> Format:
     """Return the decoder of one picture format."""
 
-    def read(source: Source, _budget: Budget) -> Step:
+    def read(source: ValueSource, _budget: Budget) -> DecodingStep:
         if not is_own(source.data):
             raise Invalid("begins in another way")
         found = facts(source.data[:MAX_HEADER_BYTES])
-        root = Node(Kind.MAP, type_name=f"{name} picture")
+        root = ValueNode(ValueKind.MAP, type_name=f"{name} picture")
         for title, value in (found or {}).items():
-            kind = Kind.NUMBER if isinstance(value, int) else Kind.TEXT
-            root.children.append(Node(kind, str(value), name=Node(Kind.TEXT, title)))
+            kind = ValueKind.NUMBER if isinstance(value, int) else ValueKind.TEXT
+            root.children.append(ValueNode(kind, str(value), name=ValueNode(ValueKind.TEXT, title)))
         notes = () if found else ("its size is not in these bytes",)
-        return Step(root, notes, not source.is_whole)
+        return DecodingStep(root, notes, not source.is_whole)
 
     return Format(name, lambda source, _: CERTAIN if is_own(source.data) and not source.is_text else None, read)
 

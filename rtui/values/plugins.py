@@ -16,8 +16,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final, Protocol, runtime_checkable
 
-from rtui.values.source import Format, Source
-from rtui.values.tree import Budget, Exceeded, Form, Invalid, Kind, Limits, Node, Step
+from rtui.values.source import Format, ValueSource
+from rtui.values.tree import Budget, DecodingLimits, DecodingStep, Exceeded, Invalid, ValueForm, ValueKind, ValueNode
 
 GROUP: Final = "rtui.decoders"
 MAX_NAME: Final = 40
@@ -40,10 +40,11 @@ class Decoder(Protocol):
         the beginning of a value.
         """
 
-    def decode(self, data: bytes, limits: Limits) -> object:
+    def decode(self, data: bytes, limits: DecodingLimits) -> object:
         """Return bytes, which are decoded further, or the value: text, numbers, None, dicts and lists of these.
 
-        A `Node` or a `Step` may be returned for anything else. An exception is shown as the decoder's failure.
+        A `ValueNode` or a `DecodingStep` may be returned for anything else. An exception is shown as the decoder's
+        failure.
         """
 
 
@@ -65,7 +66,7 @@ def _loaded(entry: EntryPoint) -> Format:
 
 
 def _broken(name: str, why: str) -> Format:
-    def read(_source: Source, _budget: Budget) -> Step:
+    def read(_source: ValueSource, _budget: Budget) -> DecodingStep:
         raise Invalid(f"can't be loaded: {why}")
 
     return Format(name[:MAX_NAME], lambda _source, _budget: None, read)
@@ -74,14 +75,14 @@ def _broken(name: str, why: str) -> Format:
 def as_format(decoder: Decoder) -> Format:
     """Return a plugin as a format that raises only the exceptions of decoders, and obeys the limits."""
 
-    def sniff(source: Source, _budget: Budget) -> float | None:
+    def sniff(source: ValueSource, _budget: Budget) -> float | None:
         try:
             confidence = decoder.sniff(source.data)
             return None if confidence is None else min(1.0, float(confidence))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the plugin's
             raise _failed(error) from None
 
-    def read(source: Source, budget: Budget) -> Step:
+    def read(source: ValueSource, budget: Budget) -> DecodingStep:
         try:
             found = decoder.decode(source.data, budget.limits)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the plugin's
@@ -95,29 +96,29 @@ def _failed(error: Exception) -> Invalid:
     return Invalid(f"failed with {type(error).__name__}: {str(error)[:MAX_MESSAGE]}")
 
 
-def _as_step(found: object, source: Source, budget: Budget) -> Step:
+def _as_step(found: object, source: ValueSource, budget: Budget) -> DecodingStep:
     """Return the result of a plugin as a step within the limits."""
     limit = budget.limits.output_bytes
     truncated = not source.is_whole
     notes: tuple[str, ...] = ()
-    form = Form.TREE
-    if isinstance(found, Step):
+    form = ValueForm.TREE
+    if isinstance(found, DecodingStep):
         step = found
         found, notes, truncated, form = step.content, step.notes, step.truncated, step.form
     if isinstance(found, (bytes, bytearray, memoryview)):
         data = bytes(found[:limit])
         if len(found) > limit:
             notes = (*notes, f"only the first {limit:,} bytes that come out of it are shown")
-        return Step(data, notes, truncated or len(found) > limit)
-    if isinstance(found, Node):
-        return Step(found, notes, truncated, form)
+        return DecodingStep(data, notes, truncated or len(found) > limit)
+    if isinstance(found, ValueNode):
+        return DecodingStep(found, notes, truncated, form)
     tree = _PlainTree(budget)
     budget.spend()
     root = tree.node(found)
     if tree.stopped:
         notes, truncated = (*notes, tree.stopped), True
-    form = Form.TEXT if root.kind is Kind.TEXT else Form.TREE
-    return Step(root, notes, truncated, form)
+    form = ValueForm.TEXT if root.kind is ValueKind.TEXT else ValueForm.TREE
+    return DecodingStep(root, notes, truncated, form)
 
 
 class _PlainTree:
@@ -128,17 +129,17 @@ class _PlainTree:
         self.stopped = ""
         """The limit that was reached, as a sentence."""
 
-    def node(self, value: object, depth: int = 0) -> Node:
+    def node(self, value: object, depth: int = 0) -> ValueNode:
         """Return a value with its contents as a node."""
         match value:
             case Mapping():
-                return self._container(Kind.MAP, value.items(), depth)
+                return self._container(ValueKind.MAP, value.items(), depth)
             case list() | tuple() | set() | frozenset():
-                return self._container(Kind.LIST, ((None, item) for item in value), depth)
+                return self._container(ValueKind.LIST, ((None, item) for item in value), depth)
         return _scalar(value, self.budget.limits.output_bytes)
 
-    def _container(self, kind: Kind, pairs: Iterable[tuple[object, object]], depth: int) -> Node:
-        node = Node(kind)
+    def _container(self, kind: ValueKind, pairs: Iterable[tuple[object, object]], depth: int) -> ValueNode:
+        node = ValueNode(kind)
         if depth >= self.budget.limits.depth:
             self.stopped = f"what is nested deeper than {depth} levels is not shown"
             node.is_cut = True
@@ -151,25 +152,25 @@ class _PlainTree:
                 node.is_cut = True
                 break
             child = self.node(item, depth + 1)
-            child.name = self.node(name, depth + 1) if kind is Kind.MAP else None
+            child.name = self.node(name, depth + 1) if kind is ValueKind.MAP else None
             node.children.append(child)
         return node
 
 
-def _scalar(value: object, limit: int) -> Node:
+def _scalar(value: object, limit: int) -> ValueNode:
     """Return a value without children as a node."""
-    found: tuple[Kind, str | bytes]
+    found: tuple[ValueKind, str | bytes]
     match value:
         case None | bool():
-            found = Kind.CONSTANT, {None: "null", True: "true", False: "false"}[value]
+            found = ValueKind.CONSTANT, {None: "null", True: "true", False: "false"}[value]
         case int() if abs(value) >= 1 << MAX_INTEGER_BITS:
-            found = Kind.NOTE, f"an integer of {value.bit_length():,} bits"
+            found = ValueKind.NOTE, f"an integer of {value.bit_length():,} bits"
         case int() | float():
-            found = Kind.NUMBER, repr(value)
+            found = ValueKind.NUMBER, repr(value)
         case str():
-            found = Kind.TEXT, value[:limit]
+            found = ValueKind.TEXT, value[:limit]
         case bytes() | bytearray():
-            found = Kind.BYTES, bytes(value[:limit])
+            found = ValueKind.BYTES, bytes(value[:limit])
         case _:
-            found = Kind.NOTE, repr(value)[:MAX_REPR]
-    return Node(found[0], found[1], type(value).__name__ if found[0] is Kind.NOTE else "")
+            found = ValueKind.NOTE, repr(value)[:MAX_REPR]
+    return ValueNode(found[0], found[1], type(value).__name__ if found[0] is ValueKind.NOTE else "")

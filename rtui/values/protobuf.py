@@ -15,8 +15,8 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from rtui.values.source import OFFERED, POSSIBLE, Format, Reader, Source, read_tree, recognises
-from rtui.values.tree import Budget, Cut, Invalid, Kind, Node, Step
+from rtui.values.source import OFFERED, POSSIBLE, Format, Reader, ValueSource, read_tree, recognises
+from rtui.values.tree import Budget, Cut, DecodingStep, Invalid, ValueKind, ValueNode
 
 _VARINT, _FIXED64, _LENGTH, _GROUP, _GROUP_END, _FIXED32 = range(6)
 MAX_FIELD: Final = (1 << 29) - 1
@@ -35,7 +35,7 @@ class ProtobufReader(Reader):
 
     def read(self) -> None:
         """Read a message that extends to the end."""
-        node = self.add(Kind.MAP)
+        node = self.add(ValueKind.MAP)
         self.enter(node)
         while self.at < self.end:
             self._field()
@@ -58,7 +58,7 @@ class ProtobufReader(Reader):
         number, wire = tag >> 3, tag & 7
         if not 0 < number <= MAX_FIELD:
             raise Invalid(f"has no field {number}")
-        self.name = Node(Kind.NUMBER, str(number))
+        self.name = ValueNode(ValueKind.NUMBER, str(number))
         if wire == _VARINT:
             self.add_number(self._varint() & ((1 << 64) - 1), "varint")
         elif wire == _FIXED64:
@@ -75,7 +75,7 @@ class ProtobufReader(Reader):
             raise Invalid(f"has no wire type {wire}" if wire > _FIXED32 else "has the end of a group that never began")
 
     def _group(self, number: int) -> None:
-        node = self.add(Kind.MAP, "", "group")
+        node = self.add(ValueKind.MAP, "", "group")
         self.enter(node)
         while True:
             before = self.at
@@ -133,7 +133,7 @@ def _is_words(piece: bytes) -> bool:
     return all(character.isprintable() or character in "\r\n\t" for character in text)
 
 
-def _sniff(source: Source, budget: Budget) -> float | None:
+def _sniff(source: ValueSource, budget: Budget) -> float | None:
     if len(source.data) < MIN_BYTES or (source.is_text and not source.data.startswith(_FIRST_FIELD)):
         return None
     reader = ProtobufReader(source, budget.probe())
@@ -143,31 +143,30 @@ def _sniff(source: Source, budget: Budget) -> float | None:
     return POSSIBLE if is_likely and not source.is_text else OFFERED if source.is_whole else None
 
 
-def _numbers(message: Node) -> list[int]:
-    """Return the field numbers of a message, in the order of the bytes."""
+def _numbers(message: ValueNode) -> list[int]:
     return [int(str(field.name.value)) for field in message.children if field.name is not None]
 
 
-def _has_likely_fields(message: Node, size_bytes: int) -> bool:
+def _has_likely_fields(message: ValueNode, size_bytes: int) -> bool:
     """Whether a complete message has several fields with usual numbers, in a likely order."""
     numbers = _numbers(message)
     is_likely = len(numbers) > 1 and max(numbers) <= MAX_LIKELY_FIELD
     return is_likely and (size_bytes >= ANY_ORDER_BYTES or numbers == sorted(numbers))
 
 
-def _is_credible(message: Node) -> bool:
+def _is_credible(message: ValueNode) -> bool:
     """Whether a message has ascending fields, at least one of them text or a credible message."""
     numbers = _numbers(message)
     if not numbers or max(numbers) > MAX_LIKELY_FIELD or numbers != sorted(numbers):
         return False
     return any(
-        (field.kind is Kind.TEXT and len(field.value) >= _MIN_TEXT)
-        or (field.kind is Kind.MAP and field.type_name != "group" and _is_credible(field))
+        (field.kind is ValueKind.TEXT and len(field.value) >= _MIN_TEXT)
+        or (field.kind is ValueKind.MAP and field.type_name != "group" and _is_credible(field))
         for field in message.children
     )
 
 
-def _read(source: Source, budget: Budget) -> Step:
+def _read(source: ValueSource, budget: Budget) -> DecodingStep:
     return read_tree(ProtobufReader(source, budget), source)
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from rtui.values.source import CERTAIN, Format, Reader, Source, read_tree, recognises
-from rtui.values.tree import Budget, Invalid, Kind, Node, Step
+from rtui.values.source import CERTAIN, Format, Reader, ValueSource, read_tree, recognises
+from rtui.values.tree import Budget, DecodingStep, Invalid, ValueKind, ValueNode
 
 MAGIC: Final = b"\x04\x08"
 _CONSTANTS: Final = {b"0": "nil", b"T": "true", b"F": "false"}
@@ -20,7 +20,7 @@ _MAX_BIGNUM_BYTES: Final = 64
 class RubyReader(Reader):
     """Reads one marshalled value."""
 
-    def __init__(self, source: Source, budget: Budget) -> None:
+    def __init__(self, source: ValueSource, budget: Budget) -> None:
         super().__init__(source, budget, len(MAGIC))
         self._symbols: list[str] = []
 
@@ -29,7 +29,7 @@ class RubyReader(Reader):
         code = self.take(1)
         simple = _CONSTANTS.get(code)
         if simple is not None:
-            self.add(Kind.CONSTANT, simple)
+            self.add(ValueKind.CONSTANT, simple)
             return
         match code:
             case b"i":
@@ -38,7 +38,7 @@ class RubyReader(Reader):
                 self.add_string(self._size())
             case b":" | b";":
                 self.at -= 1
-                self.add(Kind.TEXT, self._symbol(), "symbol")
+                self.add(ValueKind.TEXT, self._symbol(), "symbol")
             case b"[":
                 self._list()
             case b"{" | b"}":
@@ -46,7 +46,7 @@ class RubyReader(Reader):
             case b"o" | b"S":
                 self._fields(self._symbol())
             case b"f":
-                self.add(Kind.NUMBER, self.take(self._size()).decode("latin-1"))
+                self.add(ValueKind.NUMBER, self.take(self._size()).decode("latin-1"))
             case b"l":
                 self._bignum()
             case _:
@@ -64,12 +64,12 @@ class RubyReader(Reader):
                 self.add_string(self._size(), type_name="regular expression")
                 self.byte()
             case b"@":
-                self.add(Kind.NOTE, f"the same as object {self._fixnum()}")
+                self.add(ValueKind.NOTE, f"the same as object {self._fixnum()}")
             case b"u":
                 self.add_string(self._size_after_symbol(), is_text=False, type_name=f"{self._class}, dumped by itself")
             case b"U" | b"d" | b"C" | b"e":
                 words = {b"e": "extended with "}.get(code, "")
-                node = self.add(Kind.LIST, "", f"{words}{self._symbol()}")
+                node = self.add(ValueKind.LIST, "", f"{words}{self._symbol()}")
                 self.enter(node)
                 self.read()
                 self.leave()
@@ -125,39 +125,38 @@ class RubyReader(Reader):
 
     def _list(self) -> None:
         count = self._size()
-        self.enter(self.add(Kind.LIST, total=count))
+        self.enter(self.add(ValueKind.LIST, total=count))
         for _ in range(count):
             self.read()
         self.leave()
 
     def _hash(self, *, has_default: bool) -> None:
         count = self._size()
-        self.enter(self.add(Kind.MAP, total=count + has_default))
+        self.enter(self.add(ValueKind.MAP, total=count + has_default))
         for _ in range(count):
             self.read()
             self.take_as_name()
             self.read()
         if has_default:
-            self.name = Node(Kind.NOTE, "default")
+            self.name = ValueNode(ValueKind.NOTE, "default")
             self.read()
         self.leave()
 
     def _fields(self, class_name: str) -> None:
-        """Read an object or a struct: names and values."""
         count = self._size()
-        self.enter(self.add(Kind.MAP, "", class_name, total=count))
+        self.enter(self.add(ValueKind.MAP, "", class_name, total=count))
         self._variables(count)
         self.leave()
 
     def _variables(self, count: int) -> None:
         for _ in range(count):
-            self.name = Node(Kind.TEXT, self._symbol())
+            self.name = ValueNode(ValueKind.TEXT, self._symbol())
             self.read()
 
     def _with_variables(self) -> None:
         """Read a value with instance variables; the encoding of a string, one of them, becomes its type name."""
         parent = self._open[-1] if self._open else None
-        node = self.add(Kind.LIST, "", "with variables")
+        node = self.add(ValueKind.LIST, "", "with variables")
         self.enter(node)
         self.read()
         value = node.children[0]
@@ -188,13 +187,13 @@ class RubyReader(Reader):
         self.add_number(-number if sign == b"-" else number)
 
 
-def _sniff(source: Source, budget: Budget) -> float | None:
+def _sniff(source: ValueSource, budget: Budget) -> float | None:
     if not source.data.startswith(MAGIC) or len(source.data) < 3:
         return None
     return CERTAIN if recognises(RubyReader(source, budget.probe()), source) else None
 
 
-def _read(source: Source, budget: Budget) -> Step:
+def _read(source: ValueSource, budget: Budget) -> DecodingStep:
     if not source.data.startswith(MAGIC):
         raise Invalid("begins with 04 08")
     return read_tree(RubyReader(source, budget), source)

@@ -143,7 +143,6 @@ def longitude_latitude(score: float) -> tuple[float, float] | None:
 
 
 def _every_other(bits: int) -> int:
-    """Return the even bits of a number, packed together."""
     bits &= _SPREAD[0]
     for shift, mask in enumerate(_SPREAD[1:]):
         bits = (bits | bits >> (1 << shift)) & mask

@@ -16,8 +16,8 @@ from typing import Final
 from rtui.values.compressed import read_zlib
 from rtui.values.json_text import JsonReader, is_json
 from rtui.values.plain import FIRST_DATE, LAST_DATE, date_hints, date_text
-from rtui.values.source import CERTAIN, LIKELY, OFFERED, POSSIBLE, Format, Source, by_hand, read_tree, recognises
-from rtui.values.tree import Budget, Invalid, Kind, Node, Step
+from rtui.values.source import CERTAIN, LIKELY, OFFERED, POSSIBLE, Format, ValueSource, by_hand, read_tree, recognises
+from rtui.values.tree import Budget, DecodingStep, Invalid, ValueKind, ValueNode
 
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/\r\n]++(={0,2}+)[\r\n]*+")
 _URL_SAFE: Final = re.compile(rb"[A-Za-z0-9_-]++(={0,2}+)")
@@ -27,7 +27,7 @@ MIN_UNPADDED: Final = 16
 """The shortest text without padding that is taken for base64; shorter text is often a word."""
 
 
-def _alphabet(source: Source) -> re.Match[bytes] | None:
+def _alphabet(source: ValueSource) -> re.Match[bytes] | None:
     """Match the whole value against the two alphabets; padding may be missing, but has to be right if present."""
     data = source.data
     match = _BASE64.fullmatch(data) or _URL_SAFE.fullmatch(data)
@@ -39,7 +39,7 @@ def _alphabet(source: Source) -> re.Match[bytes] | None:
     return match if length % 4 != 1 or not source.is_whole else None
 
 
-def _sniff_base64(source: Source, _budget: Budget) -> float | None:
+def _sniff_base64(source: ValueSource, _budget: Budget) -> float | None:
     if len(source.data) < MIN_PADDED:
         return None
     match = _alphabet(source)
@@ -48,7 +48,7 @@ def _sniff_base64(source: Source, _budget: Budget) -> float | None:
     return POSSIBLE
 
 
-def _read_base64(source: Source, budget: Budget) -> Step:
+def _read_base64(source: ValueSource, budget: Budget) -> DecodingStep:
     """Decode whole groups of four characters, up to the budget's output."""
     if _alphabet(source) is None:
         raise Invalid("consists of letters, digits and + / or - _")
@@ -61,17 +61,17 @@ def _read_base64(source: Source, budget: Budget) -> Step:
         text = text[: len(text) // 4 * 4]
     notes = (f"only the first {limit:,} bytes that come out of base64 are shown",) if is_cut else ()
     data = base64.b64decode(text + b"=" * (-len(text) % 4))
-    return Step(data, notes, is_cut or not source.is_whole, limited=is_cut)
+    return DecodingStep(data, notes, is_cut or not source.is_whole, limited=is_cut)
 
 
-def _read_digits(source: Source, budget: Budget) -> Step:
+def _read_digits(source: ValueSource, budget: Budget) -> DecodingStep:
     """Decode pairs of hexadecimal digits."""
     digits = source.data.strip()[: 2 * budget.limits.output_bytes]
     try:
         data = binascii.unhexlify(digits[: len(digits) // 2 * 2])
     except binascii.Error:
         raise Invalid("consists of hexadecimal digits") from None
-    return Step(data, truncated=not source.is_whole)
+    return DecodingStep(data, truncated=not source.is_whole)
 
 
 _JWT: Final = re.compile(
@@ -81,16 +81,16 @@ _DATES: Final = frozenset({"exp", "iat", "nbf", "auth_time", "updated_at"})
 UNVERIFIED: Final = "the signature is not verified: anyone may have written this"
 
 
-def _decode_part(part: bytes, *, is_whole: bool) -> Source:
+def _decode_part(part: bytes, *, is_whole: bool) -> ValueSource:
     """Return one decoded part of a token; raises Invalid if it is not base64."""
     text = part if is_whole else part[: len(part) // 4 * 4]
     try:
-        return Source(base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4)), is_whole)
+        return ValueSource(base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4)), is_whole)
     except binascii.Error:
         raise Invalid("has three parts of base64") from None
 
 
-def _sniff_jwt(source: Source, budget: Budget) -> float | None:
+def _sniff_jwt(source: ValueSource, budget: Budget) -> float | None:
     """Recognise a token by its first part: a JSON object with an algorithm."""
     match = _JWT.fullmatch(source.data)
     if match is None:
@@ -103,12 +103,12 @@ def _sniff_jwt(source: Source, budget: Budget) -> float | None:
     return CERTAIN if is_json and b'"alg"' in header.data else None
 
 
-def _read_jwt(source: Source, budget: Budget) -> Step:
+def _read_jwt(source: ValueSource, budget: Budget) -> DecodingStep:
     """Return the header and claims of a token; an encrypted one (five parts) shows its header only."""
     match = _JWT.fullmatch(source.data)
     if match is None:
         raise Invalid("has three parts of base64")
-    root = Node(Kind.MAP)
+    root = ValueNode(ValueKind.MAP)
     notes = [UNVERIFIED]
     is_encrypted = source.data.count(b".") == 4
     parts = (("header", match[1]),) if is_encrypted else (("header", match[1]), ("claims", match[2]))
@@ -117,27 +117,29 @@ def _read_jwt(source: Source, budget: Budget) -> Step:
         inner = _decode_part(part, is_whole=is_whole)
         try:
             step = read_tree(JsonReader(inner, budget), inner)
-            child = step.content if isinstance(step.content, Node) else Node(Kind.NOTE)
+            child = step.content if isinstance(step.content, ValueNode) else ValueNode(ValueKind.NOTE)
         except Invalid:
-            child = Node(Kind.BYTES, inner.data, "not JSON")
-        child.name = Node(Kind.TEXT, title)
+            child = ValueNode(ValueKind.BYTES, inner.data, "not JSON")
+        child.name = ValueNode(ValueKind.TEXT, title)
         root.children.append(child)
     if is_encrypted:
         notes.append("the claims are encrypted")
     elif match[3]:
         signature = _decode_part(match[3], is_whole=source.is_whole)
-        root.children.append(Node(Kind.BYTES, signature.data, "not verified", Node(Kind.TEXT, "signature")))
+        root.children.append(
+            ValueNode(ValueKind.BYTES, signature.data, "not verified", ValueNode(ValueKind.TEXT, "signature"))
+        )
     notes += _date_notes(root)
-    return Step(root, tuple(notes), not source.is_whole)
+    return DecodingStep(root, tuple(notes), not source.is_whole)
 
 
-def _date_notes(root: Node) -> list[str]:
+def _date_notes(root: ValueNode) -> list[str]:
     """Return notes with the dates in the claims."""
     claims = next((node for node in root.children if node.name and node.name.value == "claims"), root)
     return [
         f"{node.name.value!s} {hint}"
         for node in claims.children
-        if node.kind is Kind.NUMBER and node.name and node.name.value in _DATES
+        if node.kind is ValueKind.NUMBER and node.name and node.name.value in _DATES
         for hint in date_hints(str(node.value))[:1]
     ]
 
@@ -156,7 +158,6 @@ _DJANGO: Final = re.compile(rf"(?::([0-9A-Za-z]{{6}}))?:({_SIGNATURE})\Z".encode
 _ITSDANGEROUS: Final = re.compile(rf"(?:\.([A-Za-z0-9_-]{{6}}))?\.({_SIGNATURE})\Z".encode())
 _RAILS: Final = re.compile(rb"--(?:[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})\Z")
 _MAX_BEHIND: Final = 130
-"""The greatest length of time and signature."""
 
 _HEX: Final = re.compile(rb"[0-9a-f]+|[0-9A-F]+")
 _BASE62: Final = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -216,14 +217,14 @@ def _is_signed_content(data: bytes, budget: Budget, *, is_compressed: bool = Fal
     """Whether this is content that is usually signed: JSON (also a number), a pickle, a Ruby value, or zlib."""
     if is_compressed:
         try:
-            step = read_zlib(Source(data), budget.probe())
+            step = read_zlib(ValueSource(data), budget.probe())
         except Invalid:
             return False
         return isinstance(step.content, bytes) and bool(step.content)
-    return bool(_BINARY.match(data)) or is_json(Source(data), budget.probe())
+    return bool(_BINARY.match(data)) or is_json(ValueSource(data), budget.probe())
 
 
-def _sniff_signed_base64(source: Source, budget: Budget) -> float | None:
+def _sniff_signed_base64(source: ValueSource, budget: Budget) -> float | None:
     """Recognise a base64 payload by its content."""
     found = _parse(source.data) if source.is_whole and source.data.isascii() else None
     content = _decoded(found.payload) if found else None
@@ -232,7 +233,7 @@ def _sniff_signed_base64(source: Source, budget: Budget) -> float | None:
     return LIKELY if _is_signed_content(content, budget, is_compressed=found.payload[:1] == b".") else None
 
 
-def _sniff_plain(source: Source, budget: Budget) -> float | None:
+def _sniff_plain(source: ValueSource, budget: Budget) -> float | None:
     """Recognise a plain payload by the time behind it, or as a JSON object or array."""
     found = _parse(source.data) if source.is_whole and source.is_utf8 else None
     if found is None or _RAILS.search(source.data):
@@ -242,12 +243,12 @@ def _sniff_plain(source: Source, budget: Budget) -> float | None:
     return (OFFERED if found.seconds is None else LIKELY) if source.is_text else None
 
 
-def _step(found: _Signed, content: bytes) -> Step:
+def _step(found: _Signed, content: bytes) -> DecodingStep:
     notes = () if found.seconds is None else (f"signed at {date_text(found.seconds)}",)
-    return Step(content, (UNVERIFIED, *notes))
+    return DecodingStep(content, (UNVERIFIED, *notes))
 
 
-def _read_signed_base64(source: Source, _budget: Budget) -> Step:
+def _read_signed_base64(source: ValueSource, _budget: Budget) -> DecodingStep:
     """Return the decoded base64 payload; zlib in it is left to its own decoder."""
     found = _parse(source.data)
     content = _decoded(found.payload) if found else None
@@ -256,8 +257,7 @@ def _read_signed_base64(source: Source, _budget: Budget) -> Step:
     return _step(found, content)
 
 
-def _read_plain(source: Source, _budget: Budget) -> Step:
-    """Return the payload unchanged."""
+def _read_plain(source: ValueSource, _budget: Budget) -> DecodingStep:
     found = _parse(source.data)
     if found is None:
         raise Invalid("has a signature at its end")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal
 
-from rtui.values.tree import Budget, Cut, Exceeded, Invalid, Kind, Node, Step
+from rtui.values.tree import Budget, Cut, DecodingStep, Exceeded, Invalid, ValueKind, ValueNode
 
 TEXT_CONTROLS: Final = b"\t\n\r\x1b"
 """Control characters that occur in text: white space, and the escape of coloured logs."""
@@ -23,12 +23,12 @@ NOT_UTF8: Final = "not UTF-8"
 
 
 @dataclass
-class Source:
+class ValueSource:
     """Bytes to be decoded; `is_whole` is false if they are only the beginning of the value."""
 
     data: bytes
     is_whole: bool = True
-    trees: dict[type[Reader], Node] = field(default_factory=dict)
+    trees: dict[type[Reader], ValueNode] = field(default_factory=dict)
     """The complete trees that readers built while recognising the bytes, kept to save a second reading."""
 
     @cached_property
@@ -64,15 +64,15 @@ class Reader(ABC):
     an exception. It may recurse, since `enter` bounds the depth.
     """
 
-    def __init__(self, source: Source, budget: Budget, at: int = 0) -> None:
+    def __init__(self, source: ValueSource, budget: Budget, at: int = 0) -> None:
         self.data = source.data
         self.at = at
         self.end = len(source.data)
         self.budget = budget
-        self.root: Node | None = None
-        self.name: Node | None = None
+        self.root: ValueNode | None = None
+        self.name: ValueNode | None = None
         """The name of the next node that is added."""
-        self._open: list[Node] = []
+        self._open: list[ValueNode] = []
 
     @abstractmethod
     def read(self) -> None:
@@ -98,10 +98,12 @@ class Reader(ABC):
         """Return the next integer of `size` bytes; raises Cut if there are fewer."""
         return int.from_bytes(self.take(size), order, signed=signed)
 
-    def add(self, kind: Kind, value: str | bytes = "", type_name: str = "", *, total: int | None = None) -> Node:
+    def add(
+        self, kind: ValueKind, value: str | bytes = "", type_name: str = "", *, total: int | None = None
+    ) -> ValueNode:
         """Add a node to the innermost open one, or as the root; raises Invalid for a second root."""
         self.budget.spend()
-        node = Node(kind, value, type_name, self.name, [], total)
+        node = ValueNode(kind, value, type_name, self.name, [], total)
         self.name = None
         if self._open:
             self._open[-1].children.append(node)
@@ -111,10 +113,10 @@ class Reader(ABC):
             raise Invalid(f"ends before byte {self.at:,}")
         return node
 
-    def add_number(self, value: float | str, type_name: str = "") -> Node:
-        return self.add(Kind.NUMBER, value if isinstance(value, str) else repr(value), type_name)
+    def add_number(self, value: float | str, type_name: str = "") -> ValueNode:
+        return self.add(ValueKind.NUMBER, value if isinstance(value, str) else repr(value), type_name)
 
-    def add_string(self, count: int, *, is_text: bool = True, type_name: str = "") -> Node:
+    def add_string(self, count: int, *, is_text: bool = True, type_name: str = "") -> ValueNode:
         """Add the next bytes, as text if they are UTF-8 and should be text; raises Cut after adding a cut string."""
         piece = self.data[self.at : self.at + count]
         is_cut = len(piece) < count
@@ -124,7 +126,9 @@ class Reader(ABC):
                 text = codecs.utf_8_decode(piece, "strict", not is_cut)[0]
             except UnicodeDecodeError:
                 type_name = type_name or NOT_UTF8
-        node = self.add(Kind.BYTES, piece, type_name) if text is None else self.add(Kind.TEXT, text, type_name)
+        node = (
+            self.add(ValueKind.BYTES, piece, type_name) if text is None else self.add(ValueKind.TEXT, text, type_name)
+        )
         self.at += len(piece)
         if is_cut:
             node.is_cut = True
@@ -135,7 +139,7 @@ class Reader(ABC):
         """Add to the tree of another reader, below its open nodes."""
         self._open = outer._open
 
-    def enter(self, node: Node) -> None:
+    def enter(self, node: ValueNode) -> None:
         """Open a node: nodes added from now on are its children. Raises Exceeded if it is too deep."""
         if len(self._open) >= self.budget.limits.depth:
             raise Exceeded(f"what is nested deeper than {self.budget.limits.depth} levels is not shown")
@@ -153,7 +157,7 @@ class Reader(ABC):
             node.is_cut = True
 
 
-def recognises(reader: Reader, source: Source) -> bool:
+def recognises(reader: Reader, source: ValueSource) -> bool:
     """Read with a small budget; return whether the bytes are of the reader's format from first to last."""
     try:
         reader.read()
@@ -170,11 +174,11 @@ def recognises(reader: Reader, source: Source) -> bool:
     return True
 
 
-def read_tree(reader: Reader, source: Source) -> Step:
+def read_tree(reader: Reader, source: ValueSource) -> DecodingStep:
     """Read the value; return its tree, as far as it goes. Raises Invalid or Exceeded if nothing was read."""
     known = source.trees.get(type(reader))
     if known is not None:
-        return Step(known)
+        return DecodingStep(known)
     notes: tuple[str, ...] = ()
     truncated = not source.is_whole
     try:
@@ -197,18 +201,18 @@ def read_tree(reader: Reader, source: Source) -> Step:
         notes = (f"damaged at byte {reader.at:,}: it {error}",)
     if reader.root is None:
         raise Exceeded(notes[0]) if truncated and notes else Invalid("has more bytes than there are")
-    return Step(reader.root, notes, truncated)
+    return DecodingStep(reader.root, notes, truncated)
 
 
-def limited_step(name: str, data: bytes | bytearray, source: Source, budget: Budget) -> Step:
+def limited_step(name: str, data: bytes | bytearray, source: ValueSource, budget: Budget) -> DecodingStep:
     """Return the output of a decoder, up to the budget's limit."""
     limit = budget.limits.output_bytes
     is_limited = len(data) > limit
     notes = (f"only the first {limit:,} bytes that come out of {name} are shown",) if is_limited else ()
-    return Step(bytes(data[:limit]), notes, is_limited or not source.is_whole, limited=is_limited)
+    return DecodingStep(bytes(data[:limit]), notes, is_limited or not source.is_whole, limited=is_limited)
 
 
-def is_record(reader: Reader, source: Source) -> bool | None:
+def is_record(reader: Reader, source: ValueSource) -> bool | None:
     """Return True if a binary format without a mark recognises a record, False if another value, None if nothing.
 
     A record is a map whose names are all text, or a list of such maps: random bytes hardly ever are, and of a value
@@ -217,9 +221,9 @@ def is_record(reader: Reader, source: Source) -> bool | None:
     if source.is_text or len(source.data) < MIN_RECORD_BYTES or not recognises(reader, source) or reader.root is None:
         return None
     root = reader.root
-    maps = [root] if root.kind is Kind.MAP else [node for node in root.children if node.kind is Kind.MAP]
+    maps = [root] if root.kind is ValueKind.MAP else [node for node in root.children if node.kind is ValueKind.MAP]
     names = [node.name for node_map in maps for node in node_map.children]
-    if names and all(name is not None and name.kind is Kind.TEXT and name.value for name in names):
+    if names and all(name is not None and name.kind is ValueKind.TEXT and name.value for name in names):
         return True
     is_complete = source.is_whole and reader.at == reader.end
     is_readable = not any(node.type_name == NOT_UTF8 for one in (root, *maps) for node in one.children)
@@ -243,7 +247,7 @@ OFFERED: Final = 0.01
 """Confidence of a decoder that is offered, never chosen: too many other bytes can be read the same way."""
 
 
-def by_hand(_source: Source, _budget: Budget) -> None:
+def by_hand(_source: ValueSource, _budget: Budget) -> None:
     """Recognise nothing: for decoders that are used by choice only."""
 
 
@@ -252,15 +256,14 @@ class Format:
     """One decoder."""
 
     name: str
-    """The unique name, as it is shown."""
-    sniff: Callable[[Source, Budget], float | None]
+    sniff: Callable[[ValueSource, Budget], float | None]
     """Return the confidence that the bytes are of this format, above 0 and at most 1, or None.
 
     Raises Invalid only for a failing plugin.
     """
-    read: Callable[[Source, Budget], Step]
+    read: Callable[[ValueSource, Budget], DecodingStep]
     """Decode; raises Invalid, Exceeded or MissingLibrary only if there is nothing to show."""
     needs_proof: bool = False
     """Whether many other bytes look the same, so that the decoder's output has to be recognised as well."""
-    can_read: Callable[[Source], bool] = lambda _source: True
+    can_read: Callable[[ValueSource], bool] = lambda _source: True
     """Whether the decoder is worth offering by name for these bytes."""

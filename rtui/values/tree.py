@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 
-class Kind(StrEnum):
+class ValueKind(StrEnum):
     """The kind of a node."""
 
     MAP = "map"
@@ -23,23 +23,22 @@ class Kind(StrEnum):
     NUMBER = "number"
     """The value is the number in decimal digits, as exactly as it was written."""
     CONSTANT = "constant"
-    """true, false, null and the like."""
     NOTE = "note"
     """Words of rtui, or an instruction of a disassembly, whose operand is the value."""
 
 
 @dataclass(slots=True)
-class Node:
+class ValueNode:
     """One value of a tree: a map or a list with children, or a single value."""
 
-    kind: Kind
+    kind: ValueKind
     value: str | bytes = ""
     """Bytes if the kind is BYTES, else text; empty for maps and lists. Raw: it may hold any character."""
     type_name: str = ""
     """The format's own type: `uint32`, `ObjectId`, a class name; it may come from the data."""
-    name: Node | None = None
+    name: ValueNode | None = None
     """The name in its map; None in a list. Mostly TEXT, but formats may use any value."""
-    children: list[Node] = field(default_factory=list)
+    children: list[ValueNode] = field(default_factory=list)
     total: int | None = None
     """The declared number of children, if there is one; more than `children` if the rest was not read."""
     is_cut: bool = False
@@ -54,7 +53,7 @@ class Node:
         return max(0, (self.total or 0) - len(self.children))
 
 
-class Form(StrEnum):
+class ValueForm(StrEnum):
     """The best way to show the result."""
 
     TREE = "tree"
@@ -67,15 +66,15 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DecodingStep:
     """The result of one decoder: other bytes, which are decoded further, or a tree."""
 
-    content: bytes | Node
+    content: bytes | ValueNode
     notes: tuple[str, ...] = ()
     """Notes for the reader; raw, like all texts."""
     truncated: bool = False
     """Whether more would follow: the bytes were cut, or a limit was reached."""
-    form: Form = Form.TREE
+    form: ValueForm = ValueForm.TREE
     limited: bool = False
     """Whether it is truncated because of a limit."""
 
@@ -86,8 +85,8 @@ class Decoded:
 
     chain: tuple[str, ...]
     """The decoders in their order, the outermost first: `("base64", "gzip", "JSON")`."""
-    form: Form
-    root: Node
+    form: ValueForm
+    root: ValueNode
     data: bytes
     """The bytes that the last decoder of the chain has read, for a pager or a file."""
     notes: tuple[str, ...] = ()
@@ -107,11 +106,11 @@ class Decoded:
 
 SEPARATOR: Final = " › "
 
-_PIECES: Final = frozenset({Kind.TEXT, Kind.BYTES})
+_PIECES: Final = frozenset({ValueKind.TEXT, ValueKind.BYTES})
 """Kinds that are shown even if cut: a piece of a number or of a constant would be another one."""
 
 
-def drop_unfinished(root: Node) -> None:
+def drop_unfinished(root: ValueNode) -> None:
     """Remove incomplete elements from a cut tree: a piece of a name or number, an empty container.
 
     The beginning of a text or of bytes stays.
@@ -121,7 +120,7 @@ def drop_unfinished(root: Node) -> None:
         way.append(way[-1].children[-1])
     while len(way) > 1:
         last, holder = way.pop(), way[-1]
-        is_name = holder.kind is Kind.MAP and last.name is None
+        is_name = holder.kind is ValueKind.MAP and last.name is None
         if not last.is_cut or last.children or (last.kind in _PIECES and not is_name):
             return
         holder.children.pop()
@@ -131,15 +130,14 @@ class OutlineRow(NamedTuple):
     """One row of a tree in its layout."""
 
     depth: int
-    node: Node
+    node: ValueNode
     path: tuple[int, ...]
     """The index of each child on the path from the root; empty for the root."""
     is_folded: bool = False
-    """Whether its children are hidden."""
 
 
 def outline(
-    root: Node,
+    root: ValueNode,
     *,
     folded: Callable[[tuple[int, ...]], bool] = lambda _: False,
     by_name: bool = False,
@@ -150,7 +148,7 @@ def outline(
     `by_name` sorts the children of maps by their names, `is_reversed` the last first; paths stay those of the unsorted
     tree, so that folded nodes stay folded. Never recurses.
     """
-    pending: list[tuple[tuple[int, ...], Node]] = [((), root)]
+    pending: list[tuple[tuple[int, ...], ValueNode]] = [((), root)]
     while pending:
         path, node = pending.pop()
         if not node.children:
@@ -161,17 +159,17 @@ def outline(
         if is_folded:
             continue
         inside = list(enumerate(node.children))
-        if by_name and node.kind is Kind.MAP:
+        if by_name and node.kind is ValueKind.MAP:
             inside.sort(key=lambda one: _order(one[1]), reverse=is_reversed)
         pending.extend(((*path, at), child) for at, child in reversed(inside))
 
 
-def _order(node: Node) -> tuple[int, float, bytes]:
+def _order(node: ValueNode) -> tuple[int, float, bytes]:
     """Return the sort key of a member: numbers before text, by value."""
     name = node.name
     if name is None:
         return (2, 0.0, b"")
-    if name.kind is Kind.NUMBER and isinstance(name.value, str):
+    if name.kind is ValueKind.NUMBER and isinstance(name.value, str):
         try:
             return (0, float(name.value), b"")
         except ValueError:
@@ -180,7 +178,7 @@ def _order(node: Node) -> tuple[int, float, bytes]:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DecodingLimits:
     """Limits of decoding one value, which hold whatever the bytes are."""
 
     output_bytes: int = 1 << 20
@@ -190,12 +188,11 @@ class Limits:
     depth: int = 64
     """The deepest nesting of maps and lists. At most 100, since some readers recurse."""
     elements: int = 5_000
-    """The most nodes in a tree."""
     seconds: float = 0.25
     """The processor time of the thread, in seconds, after which every decoder stops at its next step."""
 
 
-DEFAULT: Final = Limits()
+DEFAULT: Final = DecodingLimits()
 
 PROBE_ELEMENTS: Final = 256
 """The elements read to recognise a value without a mark of its own."""
@@ -227,19 +224,19 @@ class MissingLibrary(Stopped):
 class Budget:
     """The remainder of the limits while one value is decoded."""
 
-    limits: Limits
+    limits: DecodingLimits
     deadline: float
     elements: int = field(default=0)
 
     @classmethod
-    def starting(cls, limits: Limits) -> Budget:
+    def starting(cls, limits: DecodingLimits) -> Budget:
         """Return a full budget for the current thread; its time begins now."""
         return cls(limits, time.thread_time() + limits.seconds)
 
     def probe(self) -> Budget:
         """Return a small budget with the same deadline, for recognising a format."""
         few = min(PROBE_ELEMENTS, self.limits.elements)
-        limits = Limits(min(4096, self.limits.output_bytes), self.limits.layers, self.limits.depth, few)
+        limits = DecodingLimits(min(4096, self.limits.output_bytes), self.limits.layers, self.limits.depth, few)
         return Budget(limits, self.deadline)
 
     def spend(self) -> None:

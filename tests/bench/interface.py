@@ -20,7 +20,7 @@ from typing import Final
 
 from textual.keys import _character_to_key
 
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.rows.rows import RowKind
 from rtui.server.options import BrowseOptions, PaceName
 from rtui.server.search.search import Stage as SearchStage

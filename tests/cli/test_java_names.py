@@ -7,7 +7,7 @@ import json
 import pytest
 
 from rtui.cli.main import run
-from rtui.keyspace.text.java_names import raw_java_name
+from rtui.keyspace.text.segments import raw_java_name
 from tests.servers import Server
 
 TEXTS = [f"user:cache:{number}" for number in (*range(1, 40), 100, 1000)]

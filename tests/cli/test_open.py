@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from rtui.analysis.formats.json import write_json
-from rtui.analysis.formats.samples import Header, header_line, sample_line
+from rtui.analysis.formats.samples import SamplesHeader, header_line, sample_line
 from rtui.analysis.report.document import Report
 from rtui.cli.main import run
 from rtui.registry.rules import Severity
@@ -123,7 +123,7 @@ def test_for_real(file: str) -> None:
 @pytest.fixture
 def samples(tmp_path: Path) -> str:
     path = tmp_path / "samples.jsonl"
-    header = Header(began_ms=made_sample().at_ms, server="10.0.0.5:6379")
+    header = SamplesHeader(began_ms=made_sample().at_ms, server="10.0.0.5:6379")
     path.write_text("".join([header_line(header), *(sample_line(made_sample(at), header) for at in (0, 5))]))
     return str(path)
 

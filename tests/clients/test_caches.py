@@ -11,7 +11,7 @@ from hashlib import md5
 from flask import Flask
 from flask_caching import Cache
 
-from rtui.registry.expectations import Found
+from rtui.registry.expectations import FoundKey
 from tests.clients.written import keyspace, patterns_of, registered
 from tests.servers import Server
 
@@ -62,7 +62,7 @@ def test_names_of_django_begin_with_the_separator() -> None:
         *(f":1:template.cache.sidebar.{digest}" for digest in digests),
         *(f":1:views.decorators.cache.cache_page..GET.{digest}.{digest}.en-us.UTC" for digest in digests),
     ]
-    found = {name.encode(): Found(b"string", WEEK_MS) for name in names}
+    found = {name.encode(): FoundKey(b"string", WEEK_MS) for name in names}
     assert (
         patterns_of(found).items()
         >= {

@@ -9,7 +9,7 @@ from rtui.analysis.estimates import as_estimate
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
-from rtui.registry.expectations import Found, breaches_of
+from rtui.registry.expectations import FoundKey, breaches_of
 from rtui.registry.load import load_registry
 from rtui.registry.registry import SHIPPED
 from rtui.server.inspection.tables import InspectedBatch
@@ -17,13 +17,13 @@ from rtui.table.aggregates import Aggregates
 from tests.servers import Server
 from tests.table.drawn_rows import add_batch
 
-Keyspace = dict[bytes, Found]
+Keyspace = dict[bytes, FoundKey]
 """Keys with their type and TTL."""
 
 
 def keyspace(server: Server) -> Keyspace:
     admin = server.admin
-    return {key: Found(admin.execute_command("TYPE", key), admin.pttl(key)) for key in admin.scan_iter(count=1_000)}
+    return {key: FoundKey(admin.execute_command("TYPE", key), admin.pttl(key)) for key in admin.scan_iter(count=1_000)}
 
 
 def patterns_of(keys: Iterable[bytes], separators: Sequence[bytes] = (b":",)) -> dict[str, int]:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import ClassVar
 from zlib import crc32
 
-from rtui.keyspace.text.glob import Matcher
+from rtui.keyspace.text.glob import GlobMatcher
 from rtui.server.recording.player import packed
 from rtui.server.wire.errors import Reply, ServerError
 from tests.wire import Listener, batches
@@ -144,7 +144,7 @@ class FakeServer(Listener):
         after, keys = page
         self._given.add(after)
         if b"MATCH" in options:
-            keys = [*filter(Matcher(options[b"MATCH"]), keys)]
+            keys = [*filter(GlobMatcher(options[b"MATCH"]), keys)]
         if b"TYPE" in options:
             keys = [key for key in keys if self.keys[key].key_type == options[b"TYPE"]]
         return [b"%d" % after, [*keys]]

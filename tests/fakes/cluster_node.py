@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from rtui.keyspace.slots import SLOTS, key_slot
-from rtui.keyspace.text.glob import Matcher
+from rtui.keyspace.text.glob import GlobMatcher
 from tests.fakes.base import LENGTHS, Argv
 from tests.grammar import Grammar
 from tests.wire import bulk
@@ -184,7 +184,7 @@ class Node:
         options = dict(zip(argv[2::2], argv[3::2], strict=True))
         cursor, keys = self.page(int(argv[1]), int(options.get(b"COUNT", b"10")))
         if b"MATCH" in options:
-            keys = [*filter(Matcher(options[b"MATCH"]), keys)]
+            keys = [*filter(GlobMatcher(options[b"MATCH"]), keys)]
         if b"TYPE" in options:
             facts, wanted = self.cluster.keyspace.facts, options[b"TYPE"]
             keys = [key for key in keys if facts[key].key_type == wanted]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rtui.keyspace.rows import listing, ordering
+from rtui.keyspace.rows import listing
 from rtui.keyspace.store import namespace, packed_names, store
 
 
@@ -15,9 +15,9 @@ def tiny() -> Iterator[None]:
         patch.setattr(packed_names, "CHUNK_NAMES", 3)
         patch.setattr(packed_names, "CHUNK_BYTES", 40)
         patch.setattr(packed_names, "MAX_INLINE_NAMES", 2)
-        patch.setattr(ordering, "BATCH", 2)
-        patch.setattr(ordering, "PER_BUCKET", 2)
-        patch.setattr(ordering, "PER_BORDER", 2)
+        patch.setattr(listing, "BATCH", 2)
+        patch.setattr(listing, "PER_BUCKET", 2)
+        patch.setattr(listing, "PER_BORDER", 2)
         patch.setattr(store, "PASS_NAMES", 4)
         patch.setattr(store, "SET_SIZE", 2)
         patch.setattr(namespace, "CHILD_BATCH", 2)

@@ -12,7 +12,7 @@ from rtui.registry.expectations import (
     Breach,
     ExpectationError,
     Expectations,
-    Found,
+    FoundKey,
     breaches_of,
     read_length,
     read_size,
@@ -99,16 +99,16 @@ def test_types_have_their_names_and_some_that_people_use() -> None:
 
 def test_each_part_that_is_broken_has_its_bit_and_what_is_unknown_has_none() -> None:
     expected = Expectations((b"hash", b"string"), read_ttl("30m"), read_size("<=1K"), "<=1K", read_length("<=5"), "<=5")
-    assert expected.broken(Found()) == 0
-    assert expected.broken(Found(b"hash", 1, 10, 5)) == 0
-    found = breaches_of(expected.broken(Found(b"set", NO_TTL, 2_000, 6)))
+    assert expected.broken(FoundKey()) == 0
+    assert expected.broken(FoundKey(b"hash", 1, 10, 5)) == 0
+    found = breaches_of(expected.broken(FoundKey(b"set", NO_TTL, 2_000, 6)))
     assert found == (Breach.TYPE, Breach.TTL_MISSING, Breach.SIZE, Breach.LENGTH)
 
 
 def test_checks_say_what_is_expected_and_whether_it_is_known() -> None:
     expected = Expectations((b"hash",), read_ttl("30m"))
-    kind, ttl = expected.checks(Found(b"hash", NO_TTL))
+    kind, ttl = expected.checks(FoundKey(b"hash", NO_TTL))
     assert (kind.fact, kind.expected, kind.breach, kind.is_known) == ("type", "hash", None, True)
     assert (ttl.fact, ttl.expected, ttl.breach, ttl.is_known) == ("TTL", "30m", Breach.TTL_MISSING, True)
-    assert [check.is_known for check in expected.checks(Found())] == [False, False]
-    assert Expectations().checks(Found()) == ()
+    assert [check.is_known for check in expected.checks(FoundKey())] == [False, False]
+    assert Expectations().checks(FoundKey()) == ()

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtui.registry.expectations import ReferenceSource, json_steps, json_values
 from rtui.registry.load import read_registry
-from rtui.registry.references import Source, json_steps, json_values
-from rtui.registry.registry import Entry, Registry
+from rtui.registry.registry import Registry, RegistryEntry
 
 TEXT = """
 [placeholders]
@@ -56,7 +56,7 @@ def registry() -> Registry:
     return read_registry(TEXT)
 
 
-def entry(registry: Registry, key: bytes) -> tuple[Entry, dict[str, bytes]]:
+def entry(registry: Registry, key: bytes) -> tuple[RegistryEntry, dict[str, bytes]]:
     index = registry.matcher.match(key)
     assert index is not None
     return registry.entries[index], registry.matcher.fields(key, index)
@@ -143,4 +143,4 @@ def test_what_is_no_path(path: str) -> None:
 
 
 def test_every_source_says_of_which_types_it_is() -> None:
-    assert all(source.placeholder is None or source.types for source in Source)
+    assert all(source.placeholder is None or source.types for source in ReferenceSource)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from rtui.demo.writes import Argument, WriteGroup
-from rtui.registry.expectations import NO_TTL, Found, breaches_of
+from rtui.registry.expectations import NO_TTL, FoundKey, breaches_of
 from rtui.registry.load import load_registry
 from rtui.registry.naming import rule_ids
 from rtui.registry.registry import SHIPPED
@@ -47,9 +47,9 @@ def raw(argument: Argument) -> bytes:
     return argument if isinstance(argument, bytes) else str(argument).encode()
 
 
-def found_in(groups: Iterator[WriteGroup]) -> dict[bytes, Found]:
+def found_in(groups: Iterator[WriteGroup]) -> dict[bytes, FoundKey]:
     """The keys that writes create, with type, TTL and the length of a string."""
-    found: dict[bytes, Found] = {}
+    found: dict[bytes, FoundKey] = {}
     for group in groups:
         for write in (*group.own, *group.shared):
             command, key = str(write[0]), raw(write[1])
@@ -58,7 +58,7 @@ def found_in(groups: Iterator[WriteGroup]) -> dict[bytes, Found]:
             elif command in TYPES and (command == "SET" or key not in found):
                 length = len(raw(write[2])) if command == "SET" else None
                 ttl_ms = int(write[4]) if "PX" in write[3:4] else NO_TTL
-                found[key] = Found(TYPES[command], ttl_ms, None, length)
+                found[key] = FoundKey(TYPES[command], ttl_ms, None, length)
     return found
 
 

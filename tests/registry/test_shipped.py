@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rtui.registry.expectations import NO_TTL, Breach, Found, breaches_of
+from rtui.registry.expectations import NO_TTL, Breach, FoundKey, breaches_of
 from rtui.registry.load import load_registry
 from rtui.registry.naming import NAME_RULES, rule_ids
 from rtui.registry.patterns import Literal
@@ -54,7 +54,7 @@ def judged(
     entry = read.entries[index]
     if entry.deprecated:
         found.add("pattern-deprecated")
-    return found | {one.value for one in breaches_of(entry.expectations.broken(Found(kind, ttl, None, length)))}
+    return found | {one.value for one in breaches_of(entry.expectations.broken(FoundKey(kind, ttl, None, length)))}
 
 
 def key_of(read: Registry, index: int) -> bytes:
@@ -110,7 +110,7 @@ def test_every_expectation_of_a_pattern_is_kept_and_broken(name: str, index: int
     length = None if expected.length is None else expected.length.high
 
     def broken(kind: bytes | None, ttl_ms: int | None, length: int | None = length) -> tuple[Breach, ...]:
-        return breaches_of(expected.broken(Found(kind, ttl_ms, None, length)))
+        return breaches_of(expected.broken(FoundKey(kind, ttl_ms, None, length)))
 
     good = None if ttl is None else 1 if ttl.may_expire else NO_TTL
     assert broken(kind, good) == ()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from textual.pilot import Pilot
 
-from rtui.analysis.formats.samples import Header, SamplesFile
+from rtui.analysis.formats.samples import SamplesFile, SamplesHeader
 from rtui.analysis.health.sample import Source
 from rtui.keyspace.text.display import SafeText
 from rtui.server.health.session import SavedHealth, Trouble
@@ -73,7 +73,7 @@ def test_what_is_wrong_stands_in_the_title(snap_compare: Compare) -> None:
 
 def of_files(*, is_compared: bool) -> SamplesApp:
     """The application on a file of samples, or on two."""
-    header = Header(began_ms=made_sample().at_ms, server="10.0.0.5:6379")
+    header = SamplesHeader(began_ms=made_sample().at_ms, server="10.0.0.5:6379")
     now = tuple(made_sample(at, used_memory=(3 * GIB) + at * MIB, used_memory_rss=6 * GIB) for at in range(0, 400, 5))
     then = SamplesFile(header, {"10.0.0.5:6379": (made_sample(-86_400),)}) if is_compared else None
     health = SavedHealth(SamplesFile(header, {"10.0.0.5:6379": now}), "samples.jsonl", before=then)

@@ -20,13 +20,12 @@ from hypothesis import strategies as st
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.query.deciding import NameFilter, fact_tests, name_test
 from rtui.analysis.query.parsing import parse
+from rtui.analysis.query.patterns import RegexError, ascii_regex, compiled
 from rtui.analysis.query.query import Query, Term
-from rtui.analysis.query.regex import RegexError, ascii_regex, compiled
-from rtui.analysis.query.terms import ENCODINGS, Fact, Keyword
+from rtui.analysis.query.terms import ENCODINGS, Fact, NumberKeyword
 from rtui.keyspace.slots import key_slot
-from rtui.keyspace.text.java_names import raw_java_name
 from rtui.keyspace.text.quantities import Bounds
-from rtui.keyspace.text.segments import Separators
+from rtui.keyspace.text.segments import Separators, raw_java_name
 from rtui.keyspace.types import TYPES
 from rtui.table.kept_rows import condition_of
 from rtui.table.schema import NEVER, SCHEMA, names_of
@@ -242,7 +241,7 @@ def at_the_edges(term: Term) -> list[Row]:
 @example(Term("idle", (Bounds(1_001, 1_999),)))
 @example(Term("idle", (Bounds(1_000, 1_999),)))
 @example(Term("expires", (Bounds(None, 5),)))
-@example(Term("ttl", (Bounds(None, 0), Keyword.NONE), is_negated=True))
+@example(Term("ttl", (Bounds(None, 0), NumberKeyword.NONE), is_negated=True))
 @example(Term("ttl", (Bounds((1 << 63) - 2, None),)))
 def test_every_term_about_a_fact_alone(term: Term) -> None:
     query, found = Query((term,)), at_the_edges(term)

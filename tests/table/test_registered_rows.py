@@ -16,7 +16,7 @@ from rtui.registry.forms import DATE, EMAIL, ENUM, HASH, HEX, INT, IP, ULID, WOR
 from rtui.registry.matching import Matcher
 from rtui.registry.naming import Glossary, NamingConfig, NamingRules, Style
 from rtui.registry.patterns import Pattern, PatternError, read_pattern
-from rtui.registry.registry import Entry, Registry
+from rtui.registry.registry import Registry, RegistryEntry
 from rtui.registry.rules import RuleLevels
 from rtui.table.aggregates import with_moment
 from rtui.table.key_count import KeyCount
@@ -102,7 +102,7 @@ def registry_of(found: Sequence[Pattern], config: NamingConfig) -> Registry:
         Expectations((b"hash",), read_ttl("30m..2h"), read_size("<=1K"), "", read_length("1..10"), ""),
         Expectations((b"string", b"hash"), read_ttl("required"), read_size(">=100")),
     )
-    entries = tuple(Entry(one, choices[at % 3]) for at, one in enumerate(found))
+    entries = tuple(RegistryEntry(one, choices[at % 3]) for at, one in enumerate(found))
     rules = NamingRules(config, found)
     return Registry(None, "", config.separators, entries, Matcher(found, config.separators), rules, RuleLevels())
 

@@ -15,7 +15,7 @@ from rtui.analysis.report.figures import SampledKeyspace
 from rtui.analysis.report.members import ExpectationReport, NamingReport, RegistryReport
 from rtui.keyspace.slices import Slicer, finish
 from rtui.keyspace.text.segments import Separators
-from rtui.registry.expectations import NO_TTL, Found, breaches_of
+from rtui.registry.expectations import NO_TTL, FoundKey, breaches_of
 from rtui.registry.load import read_registry
 from rtui.registry.naming import rule_ids
 from rtui.registry.registry import Registry
@@ -102,11 +102,11 @@ def parts_of(aggregates: Aggregates, sample: SampledKeyspace | None = None) -> t
     return summary.registry, summary.naming
 
 
-def facts_of(batch: InspectedBatch, at: int) -> Found:
+def facts_of(batch: InspectedBatch, at: int) -> FoundKey:
     ttl_ms, sizes, lengths = (
         None if column is None else column[at] for column in (batch.ttl_ms, batch.memory_bytes, batch.lengths)
     )
-    return Found(batch.key_type, ttl_ms, sizes, lengths)
+    return FoundKey(batch.key_type, ttl_ms, sizes, lengths)
 
 
 def expectation(report: RegistryReport, pattern: str, rule: str) -> ExpectationReport:

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtui.keyspace.text.identifiers import LONGEST, Form, Identifiers, KeySegments
-from rtui.keyspace.text.java_names import raw_java_name
-from rtui.keyspace.text.segments import Separators
+from rtui.keyspace.text.segments import Separators, raw_java_name
 from rtui.table.patterns import Forms
 from rtui.table.schema import names_of
 from rtui.table.segments import LONGEST_NAME, Kind, SegmentSplitter, name_hashes

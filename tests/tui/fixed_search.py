@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.deciding import NameFilter
-from rtui.analysis.query.query import Order, Query
+from rtui.analysis.query.query import MatchOrder, Query
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.display import SafeText
@@ -49,7 +49,7 @@ class FixedSearch(Search):
     notes: tuple[SafeText, ...] = ()
 
     def __init__(
-        self, query: Query, columns: Sequence[Fact], order: Order | None, names: Sequence[bytes], at_s: float
+        self, query: Query, columns: Sequence[Fact], order: MatchOrder | None, names: Sequence[bytes], at_s: float
     ) -> None:
         super().__init__(query, order, columns, LISTED)
         passing = NameFilter(query, Separators((b":",))).keep(list(names))

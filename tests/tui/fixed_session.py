@@ -9,9 +9,9 @@ from functools import cache
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, KeyFacts, Reason, RowFacts, Ttl, Unknown, gone_key, gone_row
-from rtui.analysis.query.query import Order, Query
+from rtui.analysis.query.query import MatchOrder, Query
 from rtui.analysis.query.terms import Fact
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
@@ -169,7 +169,7 @@ class FixedSession(BrowsingSession, KeyQuestions):
         self.asked.append("rescan")
 
     def search(
-        self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None, *, asks_server: bool = False
+        self, query: Query, columns: Sequence[Fact] = (), order: MatchOrder | None = None, *, asks_server: bool = False
     ) -> FixedSearch:
         """Of the names there are; a test may change it as it is made."""
         found = FixedSearch(query, columns, order, self.names, self.now_s)

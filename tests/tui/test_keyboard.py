@@ -13,7 +13,7 @@ from textual.keys import _character_to_key
 from textual.screen import Screen
 
 from rtui.analysis.report.document import Node, NodeKind
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.listing import Sort
 from rtui.tui.analyse.panel import ReportStates
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen

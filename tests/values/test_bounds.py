@@ -23,10 +23,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rtui.values
-from rtui.values import Decoded, Form, Kind, Limits, decode, decoder_names, outline
+from rtui.values import Decoded, DecodingLimits, ValueForm, ValueKind, decode, decoder_names, outline
 from tests.values.test_samples import SAMPLES
 
-SMALL = Limits(output_bytes=4_096, layers=3, depth=8, elements=50)
+SMALL = DecodingLimits(output_bytes=4_096, layers=3, depth=8, elements=50)
 NAMES = decoder_names()
 MARKS = (
     b"\x1f\x8b\x08\0", b"\x78\x9c", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18\x64\x40\xa7", b"BZh91AY&SY",
@@ -38,7 +38,7 @@ MARKS = (
 """How values of known formats begin."""
 
 
-def within(found: Decoded, limits: Limits) -> bool:
+def within(found: Decoded, limits: DecodingLimits) -> bool:
     """Tell whether a result keeps to the limits."""
     rows = [(row.depth, len(row.node.raw)) for row in outline(found.root)]
     return (
@@ -73,7 +73,7 @@ def test_changed_samples(name: str, draw: st.DataObject) -> None:
     for _ in range(draw.draw(st.integers(1, 4))):
         data[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))
     cut = draw.draw(st.integers(0, len(data)))
-    for limits in (SMALL, Limits()):
+    for limits in (SMALL, DecodingLimits()):
         assert within(decode(bytes(data[:cut]), limits=limits, is_whole=draw.draw(st.booleans())), limits)
 
 
@@ -101,7 +101,7 @@ def _bombs() -> dict[str, bytes]:
 def test_a_bomb_costs_no_more_than_its_limit() -> None:
     for name, data in _bombs().items():
         found = decode(data, choose=f"{name} › hex")
-        assert len(found.data) == Limits().output_bytes, name
+        assert len(found.data) == DecodingLimits().output_bytes, name
         assert found.truncated
         assert found.notes == (f"only the first 1,048,576 bytes that come out of {name} are shown",)
 
@@ -119,7 +119,7 @@ def test_a_bomb_takes_no_memory() -> None:
         "print(len(decode(sys.stdin.buffer.read()).data))\n"
     )
     found = subprocess.run([sys.executable, "-c", program], input=data, capture_output=True, check=True)
-    assert int(found.stdout) == Limits().output_bytes
+    assert int(found.stdout) == DecodingLimits().output_bytes
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def test_a_bomb_takes_no_memory() -> None:
 def test_what_is_nested_too_deeply_ends_at_the_limit(name: str, data: bytes) -> None:
     for is_whole in (True, False):
         found = decode(data, choose=name, is_whole=is_whole)
-        assert found.truncated or found.form is Form.HEX
+        assert found.truncated or found.form is ValueForm.HEX
         assert found.notes
-        assert within(found, Limits())
+        assert within(found, DecodingLimits())
 
 
 @pytest.mark.parametrize("data", [b"\xdd\xff\xff\xff\xff" + b"\xc0" * 9, b"\x9b" + b"\xff" * 8 + b"\xf6" * 9])
@@ -161,7 +161,7 @@ def test_a_declared_count_reserves_nothing(data: bytes) -> None:
 def test_elements_end_at_the_limit() -> None:
     for name, data in (("msgpack", msgpack.packb([0] * 100_000)), ("JSON", json.dumps([0] * 100_000).encode())):
         found = decode(data, choose=name)
-        assert len(found.root.children) == Limits().elements - 1
+        assert len(found.root.children) == DecodingLimits().elements - 1
         assert found.notes == ("only the first 5,000 elements are shown",)
 
 
@@ -178,7 +178,7 @@ def test_layers_end_at_the_limit() -> None:
 
 
 def test_time_ends() -> None:
-    found = decode(json.dumps([0] * 4_000).encode(), limits=Limits(seconds=0.0), choose="JSON")
+    found = decode(json.dumps([0] * 4_000).encode(), limits=DecodingLimits(seconds=0.0), choose="JSON")
     assert found.truncated
     assert found.notes == ("decoding was stopped after 0 s",)
 
@@ -202,7 +202,7 @@ def test_a_pickle_is_never_loaded(tmp_path: Path, protocol: int) -> None:
         assert found.chain[-1] == "pickle"
         for name in (found.title, f"{found.title} instructions"):
             listed = decode(value, choose=name)
-            assert (listed.form is Form.LISTING) is name.endswith("instructions")
+            assert (listed.form is ValueForm.LISTING) is name.endswith("instructions")
             assert any("would import and call posix.system" in note for note in listed.notes)
     assert not file.exists()
 
@@ -232,5 +232,5 @@ def test_a_number_of_many_digits_is_not_converted() -> None:
 
 def test_numbers_of_protobuf_end_at_ten_bytes() -> None:
     found = decode(b"\x08" + b"\xff" * 100_000, choose="protobuf")
-    assert found.root.kind is Kind.MAP
+    assert found.root.kind is ValueKind.MAP
     assert any("ten bytes" in note for note in found.notes)

@@ -9,7 +9,7 @@ import zlib
 
 import pytest
 
-from rtui.values import Form, Kind, UnknownDecoderError, alternatives, decode, decoder_names, outline
+from rtui.values import UnknownDecoderError, ValueForm, ValueKind, alternatives, decode, decoder_names, outline
 
 DOCUMENT = {"id": 7, "names": ["Ada", "Grace"], "price": 1.5, "gone": None}
 JSON = json.dumps(DOCUMENT).encode()
@@ -56,12 +56,12 @@ def test_the_beginning_of_a_document_is_shown_as_such() -> None:
     assert found.truncated
     rows = [(row.depth, row.node.kind, row.node.value) for row in outline(found.root)]
     assert rows == [
-        (0, Kind.MAP, ""),
-        (1, Kind.LIST, ""),
-        (2, Kind.NUMBER, "1"),
-        (2, Kind.NUMBER, "2"),
-        (2, Kind.MAP, ""),
-        (3, Kind.TEXT, "long te"),
+        (0, ValueKind.MAP, ""),
+        (1, ValueKind.LIST, ""),
+        (2, ValueKind.NUMBER, "1"),
+        (2, ValueKind.NUMBER, "2"),
+        (2, ValueKind.MAP, ""),
+        (3, ValueKind.TEXT, "long te"),
     ]
 
 
@@ -76,10 +76,10 @@ def test_the_beginning_of_a_stream_gives_the_beginning_of_its_content() -> None:
 
 def test_a_decoder_can_be_chosen() -> None:
     data = base64.b64encode(gzip.compress(JSON, mtime=0))
-    assert decode(data, choose="hex").form is Form.HEX
+    assert decode(data, choose="hex").form is ValueForm.HEX
     assert decode(data, choose="base64 › hex").chain == ("base64", "hex")
     assert decode(data, choose="base64").chain == ("base64", "gzip", "JSON")
-    assert decode(JSON, choose="gzip").form is Form.HEX
+    assert decode(JSON, choose="gzip").form is ValueForm.HEX
     assert decode(JSON, choose="gzip").notes
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.values import Form, Kind, Node, decode, outline
+from rtui.values import ValueForm, ValueKind, ValueNode, decode, outline
 
 # RFC 7519, section 3.1: the token signed with HMAC SHA-256.
 TOKEN = (
@@ -21,7 +21,7 @@ TOKEN = (
 )
 
 
-def member(node: Node, name: str) -> Node:
+def member(node: ValueNode, name: str) -> ValueNode:
     return next(child for child in node.children if child.name is not None and child.name.value == name)
 
 
@@ -107,13 +107,13 @@ def test_json_is_read_as_pythons_own_reader_does(document: object, ascii_only: b
         assert as_value(decode(text.encode("utf-8", "surrogatepass"), choose="JSON").root) == document
 
 
-def as_value(node: Node) -> object:
+def as_value(node: ValueNode) -> object:
     match node.kind:
-        case Kind.MAP:
+        case ValueKind.MAP:
             return {str(child.name.value) if child.name else "": as_value(child) for child in node.children}
-        case Kind.LIST:
+        case ValueKind.LIST:
             return [as_value(child) for child in node.children]
-        case Kind.TEXT:
+        case ValueKind.TEXT:
             return node.value
     return json.loads(str(node.value))
 
@@ -144,7 +144,7 @@ def test_what_is_not_quite_json_is_text(text: bytes) -> None:
 
 def test_json_that_is_damaged_is_shown_up_to_the_damage() -> None:
     found = decode(b'{"a": 1, "b": oops}', choose="JSON")
-    assert found.form is Form.TREE
+    assert found.form is ValueForm.TREE
     assert found.truncated
     assert found.root.is_cut
     assert [child.value for child in found.root.children] == ["1"]

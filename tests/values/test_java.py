@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from rtui.values import Kind, decode, outline, summarise
+from rtui.values import ValueKind, decode, outline, summarise
 
 HEAD = b"\xac\xed\x00\x05"
 
@@ -89,5 +89,5 @@ def test_objects_that_are_not_as_their_class_writes_them_stay_as_they_are() -> N
         b"s" + described("java.util.HashMap", "", 3) + b"t" + utf("k") + b"t" + utf("v") + b"x",
     ):
         root = decode(HEAD + stream).root
-        assert root.kind is Kind.MAP
+        assert root.kind is ValueKind.MAP
         assert len(list(outline(root))) > 1

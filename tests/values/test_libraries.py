@@ -26,7 +26,7 @@ from google.protobuf.message import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.values import Kind, Limits, Node, alternatives, decode, outline
+from rtui.values import DecodingLimits, ValueKind, ValueNode, alternatives, decode, outline
 
 WORDS = b" ".join(b"word%d" % (at * at * 7919 % 99_991) for at in range(5_000))
 
@@ -96,16 +96,16 @@ def test_what_follows_a_stream_is_said(name: str) -> None:
     assert any("4 bytes follow" in note for note in found.notes)
 
 
-def value_of(node: Node) -> Any:
+def value_of(node: ValueNode) -> Any:
     """Return a tree as the values that it was written from."""
     match node.kind:
-        case Kind.MAP:
+        case ValueKind.MAP:
             return {value_of(child.name): value_of(child) for child in node.children if child.name is not None}
-        case Kind.LIST:
+        case ValueKind.LIST:
             return [value_of(child) for child in node.children]
-        case Kind.CONSTANT:
+        case ValueKind.CONSTANT:
             return {"null": None, "true": True, "false": False}[str(node.value)]
-        case Kind.NUMBER:
+        case ValueKind.NUMBER:
             text = str(node.value)
             return float(text) if any(letter in text for letter in ".eni") else int(text)
     return node.value
@@ -264,7 +264,7 @@ def test_protobuf_shows_fields_by_their_numbers() -> None:
     message.update({"name": "Ada", "age": 36.0, "tags": ["x", "y"]})
     found = decode(message.SerializeToString(deterministic=True))
     assert found.chain == ("protobuf",)
-    texts = {row.node.value for row in outline(found.root) if row.node.kind is Kind.TEXT}
+    texts = {row.node.value for row in outline(found.root) if row.node.kind is ValueKind.TEXT}
     assert {"name", "Ada", "age", "tags", "x", "y"} <= texts
 
 
@@ -321,7 +321,7 @@ COMPRESSORS_KEPT = {name: COMPRESSORS[name](WORDS) for name in ("zstd", "LZ4", "
 
 def test_only_as_much_as_asked_for_comes_out() -> None:
     for name, compress in COMPRESSORS.items():
-        found = decode(compress(bytes(1_000_000)), choose=f"{name} › hex", limits=Limits(output_bytes=1_000))
+        found = decode(compress(bytes(1_000_000)), choose=f"{name} › hex", limits=DecodingLimits(output_bytes=1_000))
         assert 0 < len(found.data) <= 1_000, name
         assert found.truncated
         assert any("only the first" in note for note in found.notes), name

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rtui.values import Kind, Node, decode, drop_unfinished, node_json, outline
+from rtui.values import ValueKind, ValueNode, decode, drop_unfinished, node_json, outline
 from tests.values.test_bounds import SMALL, within
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
@@ -22,16 +22,16 @@ DOCUMENTS = st.recursive(
 RECORDS = st.dictionaries(TEXTS, DOCUMENTS, min_size=1, max_size=4)
 
 
-def python_value(node: Node) -> object:
+def python_value(node: ValueNode) -> object:
     words = {"null": None, "None": None, "true": True, "True": True, "false": False, "False": False}
     match node.kind:
-        case Kind.MAP:
+        case ValueKind.MAP:
             return {str(child.name.value): python_value(child) for child in node.children if child.name is not None}
-        case Kind.LIST:
+        case ValueKind.LIST:
             return [python_value(child) for child in node.children]
-        case Kind.CONSTANT:
+        case ValueKind.CONSTANT:
             return words.get(str(node.value), math.nan if node.value == "NaN" else node.value)
-        case Kind.NUMBER:
+        case ValueKind.NUMBER:
             text = str(node.value).rstrip("LDF")
             return float(text) if any(letter in text for letter in ".eE") else int(text)
     return node.value
@@ -75,7 +75,9 @@ def test_marks_at_both_ends_are_left_out(document: dict[str, object], count: int
 def test_what_is_not_json_is_named_and_stays_as_it_is(data: bytes, values: list[str], note: str) -> None:
     found = decode(data)
     assert found.chain == ("JSON, nearly",)
-    assert [row.node.value for row in outline(found.root) if row.node.kind not in (Kind.MAP, Kind.LIST)] == values
+    assert [
+        row.node.value for row in outline(found.root) if row.node.kind not in (ValueKind.MAP, ValueKind.LIST)
+    ] == values
     assert found.notes[0].startswith(f"not JSON: {note}")
     assert not found.truncated
 
@@ -202,12 +204,18 @@ def test_halves_of_characters_stay(value: dict[str, str]) -> None:
 
 
 def test_what_json_has_no_word_for_is_text_or_base64() -> None:
-    name = Node(Kind.NUMBER, "1")
-    root = Node(Kind.MAP, children=[Node(Kind.BYTES, b"\xff", name=name), Node(Kind.CONSTANT, "undefined", name=name)])
-    assert node_json(root) == '{\n  "1": {"base64": "/w=="},\n  "1": "undefined"\n}'
-    assert node_json(Node(Kind.LIST, children=[Node(Kind.NUMBER, "0x10"), Node(Kind.NUMBER, "1e400")])) == (
-        '[\n  "0x10",\n  1e400\n]'
+    name = ValueNode(ValueKind.NUMBER, "1")
+    root = ValueNode(
+        ValueKind.MAP,
+        children=[
+            ValueNode(ValueKind.BYTES, b"\xff", name=name),
+            ValueNode(ValueKind.CONSTANT, "undefined", name=name),
+        ],
     )
+    assert node_json(root) == '{\n  "1": {"base64": "/w=="},\n  "1": "undefined"\n}'
+    assert node_json(
+        ValueNode(ValueKind.LIST, children=[ValueNode(ValueKind.NUMBER, "0x10"), ValueNode(ValueKind.NUMBER, "1e400")])
+    ) == ('[\n  "0x10",\n  1e400\n]')
 
 
 @pytest.mark.parametrize("data", [b'{"a": [1, 2', b"[1, 2,"])

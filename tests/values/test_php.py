@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.values import Kind, decode, outline
+from rtui.values import ValueKind, decode, outline
 from tests.values.test_bounds import SMALL, within
 from tests.values.test_libraries import value_of
 
@@ -111,11 +111,11 @@ def test_igbinary(value: object) -> None:
 
 def php_value(node: object) -> object:
     """Return the values of a tree; floats of PHP have INF."""
-    from rtui.values import Node
+    from rtui.values import ValueNode
 
-    assert isinstance(node, Node)
+    assert isinstance(node, ValueNode)
     for row in outline(node):
-        if row.node.kind is Kind.NUMBER:
+        if row.node.kind is ValueKind.NUMBER:
             row.node.value = str(row.node.value).replace("INF", "inf")
     return value_of(node)
 

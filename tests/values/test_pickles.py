@@ -20,7 +20,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rtui.values import Decoded, Form, Kind, Limits, Node, choices, decode, outline, summarise
+from rtui.values import Decoded, DecodingLimits, ValueForm, ValueKind, ValueNode, choices, decode, outline, summarise
 from tests.values.test_bounds import SMALL, within
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
@@ -71,30 +71,30 @@ def shown(value: Any) -> object:  # noqa: PLR0911 - one a class
     """Return a value as its tree is: kind, text, type, and what is in it."""
     match value:
         case None | bool():
-            return Kind.CONSTANT, {None: "null", True: "true", False: "false"}[value], ""
+            return ValueKind.CONSTANT, {None: "null", True: "true", False: "false"}[value], ""
         case int() | float():
-            return Kind.NUMBER, repr(value), ""
+            return ValueKind.NUMBER, repr(value), ""
         case complex() | decimal.Decimal():
-            return Kind.NUMBER, str(value), type(value).__name__
+            return ValueKind.NUMBER, str(value), type(value).__name__
         case fractions.Fraction():
-            return Kind.NUMBER, f"{value.numerator}/{value.denominator}", "Fraction"
+            return ValueKind.NUMBER, f"{value.numerator}/{value.denominator}", "Fraction"
         case str():
-            return Kind.TEXT, value, ""
+            return ValueKind.TEXT, value, ""
         case bytes() | bytearray():
-            return Kind.BYTES, bytes(value), "bytearray" if isinstance(value, bytearray) else ""
+            return ValueKind.BYTES, bytes(value), "bytearray" if isinstance(value, bytearray) else ""
         case uuid.UUID():
-            return Kind.TEXT, str(value), "UUID"
+            return ValueKind.TEXT, str(value), "UUID"
         case datetime.datetime() | datetime.time():
             text = value.replace(tzinfo=None)
             written = text.isoformat(" ") if isinstance(text, datetime.datetime) else text.isoformat()
-            return Kind.TEXT, written + zone_name(value), type(value).__name__
+            return ValueKind.TEXT, written + zone_name(value), type(value).__name__
         case datetime.date() | datetime.timedelta():
-            return Kind.TEXT, str(value), type(value).__name__
+            return ValueKind.TEXT, str(value), type(value).__name__
         case dict():
-            return Kind.MAP, type_of(value), [(shown(key), shown(item)) for key, item in value.items()]
+            return ValueKind.MAP, type_of(value), [(shown(key), shown(item)) for key, item in value.items()]
         case set() | frozenset():
-            return Kind.LIST, type_of(value), sorted((shown(item) for item in value), key=repr)
-    return Kind.LIST, type_of(value), [shown(item) for item in value]
+            return ValueKind.LIST, type_of(value), sorted((shown(item) for item in value), key=repr)
+    return ValueKind.LIST, type_of(value), [shown(item) for item in value]
 
 
 def type_of(value: object) -> str:
@@ -102,12 +102,12 @@ def type_of(value: object) -> str:
     return "" if name in ("list", "dict") else name
 
 
-def tree(node: Node) -> object:
+def tree(node: ValueNode) -> object:
     """Return a tree in the form of `shown`."""
-    if node.kind is Kind.MAP:
+    if node.kind is ValueKind.MAP:
         pairs = [(tree(child.name), tree(child)) for child in node.children if child.name is not None]
         return node.kind, node.type_name, pairs
-    if node.kind is Kind.LIST:
+    if node.kind is ValueKind.LIST:
         inside = [tree(child) for child in node.children]
         return node.kind, node.type_name, sorted(inside, key=repr) if "set" in node.type_name else inside
     return node.kind, node.value, node.type_name
@@ -128,7 +128,7 @@ def test_values_read_as_they_were(protocol: int, value: object) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @given(value=st.lists(VALUES, min_size=1, max_size=3) | st.dictionaries(ANY_TEXT, VALUES, min_size=1, max_size=3))
 def test_they_are_recognised(protocol: int, value: object) -> None:
-    patient = Limits(seconds=10)  # of a processor that others take away in the middle
+    patient = DecodingLimits(seconds=10)  # of a processor that others take away in the middle
     assert decode(pickle.dumps(value, protocol), limits=patient).chain == ("pickle",)
     if protocol > 1:
         assert decode(pickletools.optimize(pickle.dumps(value, protocol)), limits=patient).chain == ("pickle",)
@@ -150,9 +150,9 @@ def test_of_the_beginning_nothing_is_shown_that_is_not_in_it(
     for is_whole in (True, False):
         found = decode(cut, choose="pickle", is_whole=is_whole)
         assert found.truncated or found.has_failed
-        if found.form is Form.TREE:
+        if found.form is ValueForm.TREE:
             rows = [row.node for row in outline(found.root) if row.node.type_name not in UNCALLED]
-            there = {repr(node.value) for node in rows if not node.is_cut and node.kind is not Kind.BYTES}
+            there = {repr(node.value) for node in rows if not node.is_cut and node.kind is not ValueKind.BYTES}
             assert there <= whole | pushed | {"''", "'null'", "'true'", "'false'"}
 
 
@@ -217,16 +217,16 @@ def test_objects_are_named_nodes_with_what_is_in_them(protocol: int) -> None:
         "default": collections.defaultdict(list, {"a": [1]}), "zone": zoneinfo.ZoneInfo("Europe/Rome"),
     }  # fmt: skip
     found = decode(pickle.dumps(value, protocol))
-    assert tree(found.root) == (Kind.MAP, "", [
-        (shown("plain"), (Kind.MAP, f"{HERE}.Plain", [(shown("a"), shown(1)), (shown("b"), shown([2]))])),
-        (shown("items"), (Kind.LIST, f"{HERE}.Items", [shown(1), shown(2)])),
-        (shown("text"), (Kind.TEXT, "t", f"{HERE}.Text")),
-        (shown("colour"), (Kind.LIST, f"{HERE}.Colour()", [shown("red")])),
-        (shown("point"), (Kind.LIST, f"{HERE}.Point", [shown(1), shown(2)])),
-        (shown("class"), (Kind.CONSTANT, f"{HERE}.Plain", "class or function")),
-        (shown("counter"), (Kind.MAP, "Counter", [(shown("a"), shown(2)), (shown("b"), shown(1))])),
-        (shown("default"), (Kind.MAP, "defaultdict", [(shown("a"), shown([1]))])),
-        (shown("zone"), (Kind.TEXT, "Europe/Rome", "ZoneInfo")),
+    assert tree(found.root) == (ValueKind.MAP, "", [
+        (shown("plain"), (ValueKind.MAP, f"{HERE}.Plain", [(shown("a"), shown(1)), (shown("b"), shown([2]))])),
+        (shown("items"), (ValueKind.LIST, f"{HERE}.Items", [shown(1), shown(2)])),
+        (shown("text"), (ValueKind.TEXT, "t", f"{HERE}.Text")),
+        (shown("colour"), (ValueKind.LIST, f"{HERE}.Colour()", [shown("red")])),
+        (shown("point"), (ValueKind.LIST, f"{HERE}.Point", [shown(1), shown(2)])),
+        (shown("class"), (ValueKind.CONSTANT, f"{HERE}.Plain", "class or function")),
+        (shown("counter"), (ValueKind.MAP, "Counter", [(shown("a"), shown(2)), (shown("b"), shown(1))])),
+        (shown("default"), (ValueKind.MAP, "defaultdict", [(shown("a"), shown([1]))])),
+        (shown("zone"), (ValueKind.TEXT, "Europe/Rome", "ZoneInfo")),
     ])  # fmt: skip
     assert found.notes[0] == "nothing of it was run"
     assert found.notes[1].startswith(f"loading it would import and call {HERE}.Plain, {HERE}.Items, {HERE}.Text")
@@ -236,7 +236,7 @@ def test_objects_are_named_nodes_with_what_is_in_them(protocol: int) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS[2:])
 def test_attributes_in_slots_are_members(protocol: int) -> None:
     assert tree(decode(pickle.dumps(Slots("n"), protocol)).root) == (
-        Kind.MAP, f"{HERE}.Slots", [(shown("name"), shown("n"))],
+        ValueKind.MAP, f"{HERE}.Slots", [(shown("name"), shown("n"))],
     )  # fmt: skip
 
 
@@ -249,7 +249,7 @@ def test_what_contains_itself_is_referred_to(protocol: int) -> None:
     node.self = node  # type: ignore[attr-defined]
     value = {"own": own, "shared": [shared, shared], "node": node, "again": own}
     found = decode(pickle.dumps(value, protocol))
-    notes = {row.path: row.node.value for row in outline(found.root) if row.node.kind is Kind.NOTE}
+    notes = {row.path: row.node.value for row in outline(found.root) if row.node.kind is ValueKind.NOTE}
     assert notes == {
         (0, 1): 'the same as ["own"]',
         (1, 1): 'the same as ["shared"][0]',
@@ -257,13 +257,13 @@ def test_what_contains_itself_is_referred_to(protocol: int) -> None:
         (3,): 'the same as ["own"]',
     }
     assert tree(decode(pickle.dumps(own, protocol)).root) == (
-        Kind.LIST, "", [shown(1), (Kind.NOTE, "the same as the whole value", "")],
+        ValueKind.LIST, "", [shown(1), (ValueKind.NOTE, "the same as the whole value", "")],
     )  # fmt: skip
 
 
 def test_a_long_text_is_not_multiplied() -> None:
     page = text(100_000)
-    found = decode(pickle.dumps([page] * 1_000, 4), limits=Limits(output_bytes=1 << 20))
+    found = decode(pickle.dumps([page] * 1_000, 4), limits=DecodingLimits(output_bytes=1 << 20))
     assert len(found.root.children) == 1_000
     assert sum(len(row.node.raw) for row in outline(found.root)) < 2 * len(page)
 
@@ -276,7 +276,7 @@ def test_laughter_by_memo_is_not_laughed() -> None:
         found = decode(pickle.dumps(laugh, protocol))
         assert found.chain == ("pickle",)
         assert not found.truncated
-        assert within(found, Limits())
+        assert within(found, DecodingLimits())
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_members_of_an_ordered_dict_that_is_cut_have_their_names() -> None:
     data = pickle.dumps(collections.OrderedDict((f"key {at}", at) for at in range(100)), 4)
     root = decode(data[: len(data) // 2], is_whole=False).root
     assert root.type_name == "OrderedDict"
-    assert root.kind is Kind.MAP
+    assert root.kind is ValueKind.MAP
     assert tree(root.children[40]) == shown(40)
     assert root.children[40].name is not None
     assert root.children[40].name.value == "key 40"
@@ -410,7 +410,7 @@ def long_programs() -> list[bytes]:
 def test_a_program_that_does_much_ends_at_a_limit(number: int) -> None:
     data = long_programs()[number]
     for is_whole in (True, False):
-        for limits in (Limits(), SMALL):
+        for limits in (DecodingLimits(), SMALL):
             found = decode(data, choose="pickle", is_whole=is_whole, limits=limits)
             assert within(found, limits)
             assert sys.getrefcount(found) > 0
@@ -420,7 +420,7 @@ def test_the_instructions_are_the_second_choice() -> None:
     data = pickle.dumps({"a": 1, "b": [1, 2]}, 2)
     assert choices(data).fitting[:2] == ("pickle", "pickle instructions")
     found = decode(data, choose="pickle instructions")
-    assert found.form is Form.LISTING
+    assert found.form is ValueForm.LISTING
     rows = [(row.depth, row.node.name.value) for row in outline(found.root) if row.node.name]
     assert [name for _, name in rows] == [opcode.name for opcode, _, _ in pickletools.genops(data)]
     assert max(depth for depth, _ in rows) == 3
@@ -459,7 +459,7 @@ def test_what_stands_before_the_bytes_of_an_array_of_joblib_is_read() -> None:
         assert found.chain == ("pickle",)
         assert found.truncated
         assert any(note.startswith("damaged behind") for note in found.notes)
-        assert {one.value for row in outline(found.root) if (one := row.node).kind is Kind.TEXT} >= {"weights"}
+        assert {one.value for row in outline(found.root) if (one := row.node).kind is ValueKind.TEXT} >= {"weights"}
     described = pickle.dumps(["joblib.numpy_pickle", "NumpyArrayWrapper", (4,), [1, 2, 3]])
     notes = decode(described[:-2] + b"\xff" + bytes(32) + described[-2:]).notes
     assert notes[-1].startswith("joblib writes the elements of arrays")

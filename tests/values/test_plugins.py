@@ -8,7 +8,19 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from rtui.values import Decoder, Form, Kind, Limits, Node, Step, alternatives, decode, decoder_names, outline, plugins
+from rtui.values import (
+    Decoder,
+    DecodingLimits,
+    DecodingStep,
+    ValueForm,
+    ValueKind,
+    ValueNode,
+    alternatives,
+    decode,
+    decoder_names,
+    outline,
+    plugins,
+)
 
 MARK = b"ORDER:"
 
@@ -21,7 +33,7 @@ class Orders:
     def sniff(self, data: bytes) -> float | None:
         return 1.0 if data.startswith(MARK) else None
 
-    def decode(self, data: bytes, limits: Limits) -> object:
+    def decode(self, data: bytes, limits: DecodingLimits) -> object:
         number, state = data[len(MARK) :].split(b",")
         return {"number": int(number), "state": state.decode(), "lines": [None, True, 1.5, b"\xff"]}
 
@@ -29,14 +41,14 @@ class Orders:
 class Unpacks(Orders):
     name = "unpacks"
 
-    def decode(self, data: bytes, limits: Limits) -> object:
+    def decode(self, data: bytes, limits: DecodingLimits) -> object:
         return gzip.decompress(data[len(MARK) :])
 
 
 class Fails(Orders):
     name = "fails"
 
-    def decode(self, data: bytes, limits: Limits) -> object:
+    def decode(self, data: bytes, limits: DecodingLimits) -> object:
         raise KeyError("no such order \x1b[31m")
 
 
@@ -50,14 +62,14 @@ class FailsToSniff(Orders):
 class Large(Orders):
     name = "large"
 
-    def decode(self, data: bytes, limits: Limits) -> object:
+    def decode(self, data: bytes, limits: DecodingLimits) -> object:
         return bytes(10 * limits.output_bytes)
 
 
 class Deep(Orders):
     name = "deep"
 
-    def decode(self, data: bytes, limits: Limits) -> object:
+    def decode(self, data: bytes, limits: DecodingLimits) -> object:
         inner: list[object] = []
         inner.append(inner)
         return [inner, *range(100_000)]
@@ -66,8 +78,8 @@ class Deep(Orders):
 class Stepwise(Orders):
     name = "stepwise"
 
-    def decode(self, data: bytes, limits: Limits) -> object:
-        return Step(Node(Kind.TEXT, "one"), ("a note",), truncated=True, form=Form.TEXT)
+    def decode(self, data: bytes, limits: DecodingLimits) -> object:
+        return DecodingStep(ValueNode(ValueKind.TEXT, "one"), ("a note",), truncated=True, form=ValueForm.TEXT)
 
 
 class Shapeless:
@@ -96,9 +108,9 @@ def test_a_plugin_decodes_what_it_recognises(install: Install) -> None:
     found = decode(DATA)
     assert found.chain == ("orders",)
     assert [(child.name and child.name.value, child.kind, child.value) for child in found.root.children] == [
-        ("number", Kind.NUMBER, "7"),
-        ("state", Kind.TEXT, "paid"),
-        ("lines", Kind.LIST, ""),
+        ("number", ValueKind.NUMBER, "7"),
+        ("state", ValueKind.TEXT, "paid"),
+        ("lines", ValueKind.LIST, ""),
     ]
     assert decode(b"anything else").chain == ("text",)
     assert "orders" in decoder_names()
@@ -132,22 +144,22 @@ def test_a_failure_to_recognise_is_named_once(install: Install) -> None:
 def test_a_plugin_that_was_chosen_and_fails_leaves_the_bytes(install: Install) -> None:
     install("Fails")
     found = decode(DATA, choose="fails")
-    assert (found.chain, found.form, found.data) == (("fails",), Form.HEX, DATA)
+    assert (found.chain, found.form, found.data) == (("fails",), ValueForm.HEX, DATA)
     assert found.notes
 
 
 def test_what_a_plugin_returns_is_held_to_the_limits(install: Install) -> None:
     install("Large", "Deep")
-    assert len(decode(DATA, choose="large › hex").data) == Limits().output_bytes
+    assert len(decode(DATA, choose="large › hex").data) == DecodingLimits().output_bytes
     found = decode(DATA, choose="deep")
     assert found.truncated
-    assert sum(1 for _ in outline(found.root)) <= Limits().elements
+    assert sum(1 for _ in outline(found.root)) <= DecodingLimits().elements
 
 
 def test_a_plugin_may_say_more_with_a_step(install: Install) -> None:
     install("Stepwise")
     found = decode(DATA)
-    assert (found.root.value, found.notes, found.truncated, found.form) == ("one", ("a note",), True, Form.TEXT)
+    assert (found.root.value, found.notes, found.truncated, found.form) == ("one", ("a note",), True, ValueForm.TEXT)
 
 
 @pytest.mark.parametrize("name", ["Shapeless", "Missing"])

@@ -19,7 +19,7 @@ from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.values import Limits, choices, decode, decoder_names
+from rtui.values import DecodingLimits, choices, decode, decoder_names
 from rtui.values.chain import MAX_PREFIX
 from rtui.values.plain import CHARSETS
 from tests.values.test_bounds import SMALL, within
@@ -296,7 +296,7 @@ def test_repetitions_from_the_last_distance(repeat: bytes, length: int) -> None:
     found = decode(MAGIC + chunk(0, block))
     assert found.chain[0] == "S2"
     assert decode(MAGIC + chunk(0, block), choose="S2 › hex").data == expected
-    few = decode(MAGIC + chunk(0, block), choose="S2 › hex", limits=Limits(output_bytes=9))
+    few = decode(MAGIC + chunk(0, block), choose="S2 › hex", limits=DecodingLimits(output_bytes=9))
     assert few.data == expected[:9]
     assert few.truncated
 

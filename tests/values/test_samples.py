@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rtui.values import Kind, Node, alternatives, decode, outline
+from rtui.values import ValueKind, ValueNode, alternatives, decode, outline
 
 SAMPLES = {
     name: base64.b64decode(sample["base64"])
@@ -52,16 +52,16 @@ def test_what_can_be_chosen_for_it_works(name: str) -> None:
         assert decode(SAMPLES[name], choose=choice).title == choice
 
 
-def plain(node: Node) -> object:
+def plain(node: ValueNode) -> object:
     """Return a tree as Python's own values, types left out."""
-    if node.kind is Kind.MAP:
+    if node.kind is ValueKind.MAP:
         return {str(child.name.value) if child.name else "": plain(child) for child in node.children}
-    if node.kind is Kind.LIST:
+    if node.kind is ValueKind.LIST:
         return [plain(child) for child in node.children]
     return node.value
 
 
-def member(node: Node, name: str) -> Node:
+def member(node: ValueNode, name: str) -> ValueNode:
     return next(child for child in node.children if child.name is not None and child.name.value == name)
 
 
@@ -72,10 +72,10 @@ def test_a_session_of_php() -> None:
 
 def test_objects_of_php_have_their_class_and_references_are_named() -> None:
     root = decode(SAMPLES["php shared"]).root
-    assert root.kind is Kind.LIST
+    assert root.kind is ValueKind.LIST
     assert root.children[0].type_name == "object User"
     assert plain(root.children[0]) == {"name": "Ada", "\0*\0age": "36", "\0User\0tags": ["x", "y"]}
-    assert (root.children[1].kind, root.children[1].value) == (Kind.NOTE, "the same as value 2")
+    assert (root.children[1].kind, root.children[1].value) == (ValueKind.NOTE, "the same as value 2")
 
 
 def test_integers_text_and_floats_of_ruby() -> None:
@@ -108,21 +108,21 @@ def test_fields_of_java_come_from_all_classes_of_an_object() -> None:
     assert fields["raw"] == b"\1\2\3"
     assert fields["numbers"] == ["1", "2"]
     assert fields["level"] == "HIGH"
-    assert member(root, "friend").kind is Kind.NOTE
+    assert member(root, "friend").kind is ValueKind.NOTE
 
 
 def test_a_map_of_java_is_a_map() -> None:
     root = decode(SAMPLES["java map"]).root
-    assert root.kind is Kind.MAP
+    assert root.kind is ValueKind.MAP
     assert {str(child.name.value) for child in root.children if child.name} == {"user_id", "roles"}
-    assert member(root, "roles").kind is Kind.LIST
+    assert member(root, "roles").kind is ValueKind.LIST
 
 
 def test_what_another_class_of_java_writes_itself_is_shown() -> None:
     root = decode(SAMPLES["java map"].replace(b"java.util.HashMap", b"java.util.OtherMp")).root
     written = root.children[-1]
     assert written.type_name == "written by java.util.OtherMp"
-    assert [child.value for child in written.children if child.kind is Kind.TEXT] == ["user_id", "roles"]
+    assert [child.value for child in written.children if child.kind is ValueKind.TEXT] == ["user_id", "roles"]
 
 
 def test_results_of_celery() -> None:

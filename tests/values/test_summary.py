@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.values import Form, Limits, choices, decode, decoder_names, summarise
+from rtui.values import DecodingLimits, ValueForm, choices, decode, decoder_names, summarise
 from tests.values.test_bounds import MARKS
 from tests.values.test_samples import SAMPLES
 
@@ -93,7 +93,7 @@ def test_every_decoder_can_be_chosen_by_name(data: bytes) -> None:
         decoded = decode(data, choose=name)
         assert decoded.chain[0] == name
         if decoded.has_failed:
-            assert decoded.form is Form.HEX
+            assert decoded.form is ValueForm.HEX
             assert decoded.notes[-1].startswith(name)
             assert decoded.data == data
 
@@ -105,5 +105,5 @@ def test_what_fits_has_not_failed() -> None:
 
 
 def test_a_limit_is_no_failure() -> None:
-    found = decode(gzip.compress(bytes(5_000)), limits=Limits(output_bytes=1_000), choose="gzip")
+    found = decode(gzip.compress(bytes(5_000)), limits=DecodingLimits(output_bytes=1_000), choose="gzip")
     assert not found.has_failed

@@ -55,18 +55,17 @@ _SHORT: Final = 64
 """Shorter elements of a listpack have headers of one byte."""
 
 
-class Part(NamedTuple):
+class HashPart(NamedTuple):
     """Strings that would be one field; means over all of them."""
 
     name: bytes
-    """The name of the field, which follows the separator."""
     keys: float
     key_bytes: float
     """MEMORY USAGE of one."""
     value_bytes: float
 
 
-def hashes_bytes(parts: Sequence[Part], hashes: float, *, has_small_entries: bool) -> float:
+def hashes_bytes(parts: Sequence[HashPart], hashes: float, *, has_small_entries: bool) -> float:
     """Return the estimated bytes of a number of hashes; `has_small_entries` as in Valkey 9."""
     fields = sum(part.keys * (_element(len(part.name)) + _element(part.value_bytes)) for part in parts)
     listpack = LISTPACK_BYTES + fields / hashes
@@ -79,8 +78,7 @@ def _element(length: float) -> float:
     return length + (2 if length < _SHORT else 4)
 
 
-def _overhead(parts: Sequence[Part], *, has_small_entries: bool) -> float:
-    """Return the most bytes of a key of this name's length beyond its value."""
+def _overhead(parts: Sequence[HashPart], *, has_small_entries: bool) -> float:
     beyond = [part.key_bytes - (part.value_bytes if part.value_bytes > LONGEST_INTEGER else 0) for part in parts]
     if has_small_entries:
         return max(beyond)
@@ -100,7 +98,6 @@ MOSTLY: Final = 0.5
 """A share from which on keys of a pattern expire, or are not tiny."""
 
 MOST_NAMED: Final = 4
-"""Fields that are named in the evidence."""
 
 _VERSION: Final = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})(?![0-9])")
 _MEASURED: Final = ("redis", "valkey")
@@ -111,7 +108,7 @@ _SMALL_ENTRIES: Final = ("valkey", (9, 0))
 class _Saving(NamedTuple):
     """The savings by hashes."""
 
-    parts: Sequence[Part]
+    parts: Sequence[HashPart]
     keys: Amount
     memory: Amount
     hashes: float
@@ -191,10 +188,10 @@ def _saving(basis: Basis, node: Node, fields: Sequence[Node], *, has_small_entri
     return _Saving(parts, counted, measured, hashes, saved)
 
 
-def _part(node: Node) -> Part:
+def _part(node: Node) -> HashPart:
     stats, found = node.stats, node.stats.strings
     mean = 0 if stats.memory is None else plain(stats.memory.mean)
-    return Part(node.name, plain(stats.keys), mean, 0 if found is None else found.mean)
+    return HashPart(node.name, plain(stats.keys), mean, 0 if found is None else found.mean)
 
 
 def _as_hash(basis: Basis, path: Sequence[Node], found: _Saving) -> Finding:

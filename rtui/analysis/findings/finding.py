@@ -27,7 +27,7 @@ from rtui.analysis.report.tables.cells import Cells
 from rtui.analysis.report.tables.table import AtLeast, Cell, cell_reason
 from rtui.keyspace.text.display import SafeText, display_text, quoted
 from rtui.keyspace.text.glob import escape_glob
-from rtui.keyspace.text.java_names import HEADER, MARK, raw_name
+from rtui.keyspace.text.segments import HEADER, MARK, raw_name
 from rtui.registry.rules import RULES, Family, ParameterValue, Rule, RuleLevels, Severity
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ MOST_NODES: Final = 64
 """Namespaces below another that are searched for examples of its keys."""
 
 MOST_EXAMPLES: Final = 8
-"""Keys of one namespace that are taken as examples."""
 
 
 def least(figure: Figure | None) -> float:
@@ -58,7 +57,6 @@ def least(figure: Figure | None) -> float:
 
 
 def most(figure: Figure) -> float:
-    """Return the upper bound of a number."""
     return figure.high if isinstance(figure, Estimate) else figure
 
 
@@ -70,7 +68,6 @@ def is_one_pattern(path: Sequence[Node]) -> bool:
 
 
 def below(root: Node) -> Iterator[tuple[Node, ...]]:
-    """Yield the paths of all namespaces and patterns, without the whole keyspace."""
     return (path for path in root.walk() if len(path) > 1)
 
 
@@ -107,7 +104,6 @@ def purpose_text(purpose: str, owner: str) -> SafeText:
 
 
 def scan_line(glob: bytes) -> SafeText:
-    """Return a line for a POSIX shell that lists the keys of a glob."""
     text = glob.decode("latin-1")
     option, written = ("--pattern", text) if _PLAIN.fullmatch(text) else ("--quoted-pattern", quoted(glob))
     return SafeText(f"redis-cli --scan {option} {shlex.quote(written)}")
@@ -299,13 +295,11 @@ class Basis:
     report: Report
     levels: RuleLevels
     before: Report | None = None
-    """An earlier report of the same keyspace."""
     references: ReferenceChecks | None = None
     """The references that were followed; None if none were."""
 
     @cached_property
     def cells(self) -> Cells:
-        """Makes cells of the figures of the report, with lower bounds marked."""
         return Cells(self.report)
 
     @property
@@ -320,7 +314,6 @@ class Basis:
         return () if registry is None else registry.entries
 
     def keys(self, figure: Figure) -> Amount:
-        """Return a number of keys, a lower bound if the report is partial."""
         return amount(self.cells.amount(figure)) or Amount(0)
 
     @property
@@ -330,7 +323,6 @@ class Basis:
         return "replica" in (self.report.head.server.role, *(one.role for one in nodes))
 
     def knows(self, fact: str) -> bool:
-        """Whether a fact is known of some keys, by the name of its column."""
         return not self.why_unknown(fact)
 
     def why_unknown(self, *facts: str) -> str:

@@ -31,13 +31,13 @@ from rtui.analysis.findings.keys import total
 from rtui.analysis.query.behind import Behind, label, step_of, tag_keys, without_ttl
 from rtui.analysis.query.patterns import pattern_text
 from rtui.analysis.query.query import Term, one_of, query_of
-from rtui.analysis.query.terms import Keyword
+from rtui.analysis.query.terms import NumberKeyword
 from rtui.analysis.report.document import Node, NodeKind, SlotTag
 from rtui.analysis.report.members import EntryReport, Figure, LongName, NamePlace, NameRuleReport, UnregisteredReport
 from rtui.keyspace.text.display import SafeText, display, display_text, quoted
-from rtui.keyspace.text.glob import Matcher, escape_glob
-from rtui.keyspace.text.java_names import MARK
+from rtui.keyspace.text.glob import GlobMatcher, escape_glob
 from rtui.keyspace.text.quantities import Bounds
+from rtui.keyspace.text.segments import MARK
 from rtui.registry.expectations import read_length, read_size, read_ttl
 from rtui.registry.patterns import Literal, PatternError, read_pattern
 from rtui.registry.rules import RULES, Family
@@ -66,7 +66,6 @@ CROSS: Final = "cross-slot"
 
 
 def shares_unknown(basis: Basis) -> str:
-    """Return why nothing is known of shares of all keys."""
     is_filtered = basis.report.head.scope.is_filtered
     return "--match or --type leaves keys out, and the rule is about shares of all keys" if is_filtered else ""
 
@@ -137,13 +136,11 @@ def _has_brace(node: Node) -> bool:
 
 
 EXPECTATIONS: Final = tuple(rule.id for rule in RULES.values() if rule.family is Family.EXPECTATIONS)
-"""Rules about the expectations of patterns."""
 
 OF_NAMESPACES: Final = frozenset({"tag-skew", "name-java-serialised"})
 """Rules about names that are broken by many together, whatever a registry says."""
 
 NAMES: Final = tuple(rule.id for rule in RULES.values() if rule.family is Family.NAMES and rule.id not in OF_NAMESPACES)
-"""Rules about single names."""
 
 UNREGISTERED: Final = "key-unregistered"
 UNUSED: Final = "pattern-unused"
@@ -163,7 +160,6 @@ _BREAK: Final = {
     "size-out-of-range": "{keys} of {where} {are} of another size than expected ({expected})",
     "length-out-of-range": "{keys} of {where} {have} another length than expected ({expected})",
 }
-"""The words for keys that break an expectation, by rule."""
 
 _FACTS: Final = {"type": "type", "ttl": "ttl", "size": "memory", "length": "length"}
 """The fact of a rule, by the beginning of its id."""
@@ -251,7 +247,7 @@ def _keys_of(pattern: str, rule: str, expected: str) -> Behind:
     if rule == "type-wrong":
         return of.with_terms(one_of("type", expected.encode().split(b" or "), is_negated=True))
     if rule in ("ttl-unexpected", "ttl-too-short"):
-        return of.with_terms(one_of("ttl", [Keyword.NONE], is_negated=True))
+        return of.with_terms(one_of("ttl", [NumberKeyword.NONE], is_negated=True))
     if rule == "ttl-missing":
         return without_ttl(of)
     try:
@@ -297,7 +293,6 @@ def deprecated(basis: Basis) -> Iterator[Finding]:
 
 
 def unused(basis: Basis) -> Iterator[Finding]:
-    """Find patterns that no key has, where all of their keys were seen."""
     for entry in _without_keys(basis):
         if not _why_unseen(basis, entry):
             title = f"No key has the pattern {entry.pattern}"
@@ -378,7 +373,6 @@ def _unregistered(basis: Basis, one: UnregisteredReport, keys: Amount, memory: A
 
 
 def _paths(basis: Basis, wanted: Sequence[UnregisteredReport]) -> list[tuple[Node, ...]]:
-    """Return the paths of namespaces, without the rest."""
     places = {one.place for one in wanted if one.place}
     return [path for place, path in enumerate(basis.report.summary.root.walk()) if place in places]
 
@@ -433,7 +427,7 @@ def _named(basis: Basis, one: NameRuleReport, place: NamePlace, keys: Amount, me
     glob = glob_of_pattern(place.pattern) if place.pattern else escape_glob(place.namespace) + b"*"
     against = _against(one.rule, place)
     if against is not None and not place.pattern and (against.startswith(_OF_ONE_BYTE) or not place.namespace):
-        is_told = Matcher(against)(place.namespace)
+        is_told = GlobMatcher(against)(place.namespace)
         glob, against = glob if is_told else escape_glob(place.namespace) + against, None
     elsewhere = () if place.pattern or place.namespace else tuple(at.namespace for at in one.places if at.namespace)
     query = query_of(
@@ -458,7 +452,7 @@ def _named(basis: Basis, one: NameRuleReport, place: NamePlace, keys: Amount, me
 def _against(rule: str, place: NamePlace) -> bytes | None:
     """Return the glob for names that break a rule, where one can tell and tells so of all examples."""
     glob = _WITH.get(rule)
-    return glob if glob is not None and place.examples and all(map(Matcher(glob), place.examples)) else None
+    return glob if glob is not None and place.examples and all(map(GlobMatcher(glob), place.examples)) else None
 
 
 def name_rule_off(rule: str, basis: Basis) -> str:

@@ -7,9 +7,9 @@ from itertools import islice
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.findings.expiring import is_lock, lock_words, locks
 from rtui.analysis.findings.finding import Amount, Finding, glob_of, key_line, least, of_server, scan_line, server_rule
 from rtui.analysis.findings.keys import HOT as HOT_KEY
+from rtui.analysis.findings.keys import is_lock, lock_words, locks
 from rtui.analysis.findings.server_load import slow_groups
 from rtui.analysis.health.durability_panels import (
     BACKLOG,
@@ -35,7 +35,7 @@ from rtui.analysis.health.durability_panels import (
 from rtui.analysis.health.memory_panel import Eviction, eviction
 from rtui.analysis.health.sample import Replica, Source
 from rtui.analysis.health.slow_panel import BIG_SLOW, first_key, group_name
-from rtui.analysis.health.view import HealthView, Span, number
+from rtui.analysis.health.view import HealthView, SampleSpan, number
 from rtui.analysis.query.behind import behind_key, cliff_keys, keys_of, label
 from rtui.analysis.report.document import CoverageKind, Node, Report
 from rtui.analysis.report.tables.cells import plain
@@ -49,7 +49,6 @@ _WHAT: Final = {
     "aof_last_write_status": "the last write to the AOF",
 }
 MOST_NODES: Final = 5
-"""Nodes or Sentinels that a finding names."""
 
 _NAME_LIMIT: Final = 60
 _REPLICATION_LINE: Final = "redis-cli INFO replication"
@@ -268,7 +267,6 @@ FINDERS: Final = (
         needs_more=True,
     ),
 )
-"""The rules about durability, the worst first."""
 
 
 EVICTS: Final = "eviction-of-lasting"
@@ -397,7 +395,7 @@ def cliff_load(view: HealthView) -> Iterator[Finding]:
             break
 
 
-def _rate(spans: list[Span], counter: str) -> float | None:
+def _rate(spans: list[SampleSpan], counter: str) -> float | None:
     """Return the rate over several spans together; None if it is unknown of all."""
     known = [(change, one.seconds) for one in spans if (change := one.change(counter)) is not None and one.seconds > 0]
     return sum(change for change, _ in known) / sum(seconds for _, seconds in known) if known else None
@@ -454,4 +452,3 @@ KEY_FINDERS: Final = (
         needs_more=True,
     ),
 )
-"""The rules about a server and its keys, the worst first."""

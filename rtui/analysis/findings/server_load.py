@@ -29,7 +29,7 @@ from rtui.analysis.health.load_panels import (
 from rtui.analysis.health.memory_panel import CANNOT_EVICT, FRAGMENTED, NEAR_LIMIT, POLICY, SWAPPED, UNLIMITED, eviction
 from rtui.analysis.health.sample import ClientFigures, LoggedCommand, Source
 from rtui.analysis.health.slow_panel import SLOW, LoggedGroup, caller, first_key, folding, group_name, grouped, logged
-from rtui.analysis.health.view import HealthView, Span
+from rtui.analysis.health.view import HealthView, SampleSpan
 from rtui.analysis.query.behind import Behind
 from rtui.analysis.query.patterns import PatternSyntaxError, check_pattern_text
 from rtui.analysis.query.query import one_of, query_of
@@ -137,7 +137,6 @@ def cannot_evict(view: HealthView) -> Iterator[Finding]:
 
 
 def other_policy(view: HealthView) -> Iterator[Finding]:
-    """Find an eviction policy that was not agreed on."""
     policy, agreed = view.text("maxmemory_policy"), view.levels.words(POLICY, "policies")
     if policy not in agreed:
         title = f"The eviction policy is {policy}; agreed is {' or '.join(agreed) or 'none'}"
@@ -149,7 +148,6 @@ _RESIDENT: Final = ("used_memory", "used_memory_rss")
 
 
 MOST_EXAMPLES: Final = 3
-"""Commands or clients that are named in a finding."""
 
 _SLOWER: Final = 10
 """A single command that takes this many times the threshold is named, too."""
@@ -332,7 +330,7 @@ def _with_buffers(
 
 
 def _lasts(view: HealthView) -> bool:
-    session: Span | None = view.session
+    session: SampleSpan | None = view.session
     return session is not None and session.seconds >= LEAST_S
 
 
@@ -362,4 +360,3 @@ FINDERS: Final = (
     ),
     server_rule(CHURN, churn, "churn", ("total_connections_received",), _STATS, applies=_lasts, needs_more=True),
 )
-"""The rules about memory, then about load, the worst first."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.findings import contents
-from rtui.analysis.findings.comparison import findings_table
+from rtui.analysis.findings.contents import findings_table
 from rtui.analysis.formats.blocks import Block, BlockPage, Facts, PageHead, ReportCharts
 from rtui.analysis.formats.csv_and_json import table_csv, table_json, write_csv
 from rtui.analysis.formats.json import write_json
@@ -72,11 +72,9 @@ FORMS: Final[dict[str, Callable[[Report], str]]] = {
     "csv": write_csv,
     "html": lambda report: written(report_page(report), "html"),
 }
-"""How a report is written, by the name of the form."""
 
 TABLE_FORMATS: Final[dict[str, Callable[[Table], str]]] = {
     ".csv": table_csv,
     ".md": table_markdown,
     ".json": table_json,
 }
-"""How a single table is written, by the ending of the file's name."""

@@ -13,7 +13,7 @@ from rtui.analysis.report.tables.table import Table
 
 if TYPE_CHECKING:
     from rtui.analysis.findings.finding import Found
-    from rtui.analysis.findings.server_comparison import ComparedLine
+    from rtui.analysis.findings.server import ComparedLine
     from rtui.analysis.report.document import Report
 
 
@@ -105,7 +105,6 @@ class PageHead(NamedTuple):
     """The command: `rtui report`."""
     title: str
     badge: tuple[str, str]
-    """A word and its kind."""
     about: str = ""
     notes: Sequence[str] = ()
     tiles: Sequence[tuple[str, str]] | None = None

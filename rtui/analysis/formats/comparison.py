@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.findings.comparison import FindingChange, FindingFate, FindingsComparison
+from rtui.analysis.findings.contents import FindingChange, FindingFate, FindingsComparison
 from rtui.analysis.formats.blocks import Block, BlockPage, Facts, GroupedRows, Items, RowGroup
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.comparison import Comparison, Fate, NamespaceChange
@@ -272,7 +272,6 @@ def _row(change: NamespaceChange, comparison: Comparison) -> tuple[str, ...]:
 
 
 COMPARISON_FORMAT: Final = "rtui diff"
-"""The member `format` of the file."""
 
 COMPARISON_SCHEMA: Final = 1
 """Version of this document; it grows with every change that an older reader would misread."""

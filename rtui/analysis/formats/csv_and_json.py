@@ -33,7 +33,6 @@ from rtui.analysis.report.tables.totals import namespace_figures
 from rtui.keyspace.text.display import display, quoted
 
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
-"""Beginnings of formulas, to a spreadsheet."""
 
 _FIGURES: Final = frozenset({Unit.KEYS, Unit.COUNT, Unit.BYTES, Unit.SHARE, Unit.TIME})
 """Units of columns of which numbers may be estimates or lower bounds."""
@@ -75,7 +74,6 @@ def _pairs(table: Table) -> list[tuple[Column, Sequence[Cell]]]:
 
 
 def _fields(column: Column, cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the fields of a column, with its texts."""
     name = field_name(column)
     yield name, list(map(_text, cells))
     if column.unit is Unit.NAME:

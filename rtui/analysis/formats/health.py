@@ -21,9 +21,8 @@ from msgspec import Struct
 from rtui import __version__
 from rtui.analysis import humanize
 from rtui.analysis.facts import Unknown
-from rtui.analysis.findings.comparison import FindingFate
-from rtui.analysis.findings.server import ServerHealth, server_health
-from rtui.analysis.findings.server_comparison import ComparedLine, HealthComparison, NodeComparison
+from rtui.analysis.findings.contents import FindingFate
+from rtui.analysis.findings.server import ComparedLine, HealthComparison, NodeComparison, ServerHealth, server_health
 from rtui.analysis.formats.blocks import Block, BlockPage, FigureTable, Findings, Items, Note, PageHead, Section
 from rtui.analysis.formats.comparison import (
     change_record,
@@ -61,7 +60,6 @@ _TILES: Final = ("used_memory", "instantaneous_ops_per_sec", "hit_ratio", "conne
 """The figures in the head of a page of one node."""
 
 MOST_FINDINGS: Final = 100
-"""Findings of one fate that are listed."""
 
 FATES: Final = (
     FindingFate.NEW, FindingFate.MAYBE_NEW, FindingFate.GREW, FindingFate.SHRANK, FindingFate.SAME,
@@ -258,14 +256,11 @@ class FigureEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`plain` where there is nothing to judge, `normal`, `watch`, `bad`, `unknown`."""
     unknown: UnknownEntry | None = None
     said: str = ""
-    """The meaning of the value for this server and these keys."""
     normal: str = ""
     remedy: str = ""
     source: str = ""
-    """Where the threshold comes from."""
     rule: str = ""
     history: tuple[float | None, ...] = ()
-    """The same figure in the samples, oldest first."""
     then: Any = None
     change: dict[str, Any] | None = None
     """The verdict and how far both are apart, as in rtui diff; `is_other` is whether it is another one."""
@@ -332,7 +327,6 @@ class HealthDocument(Struct, frozen=True, kw_only=True):
     notes: list[str]
     """Nodes that could not be compared."""
     fail_on: list[dict[str, Any]]
-    """Each threshold and whether it is reached."""
 
 
 def health_json(

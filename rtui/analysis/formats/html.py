@@ -189,7 +189,6 @@ def _drawn(box: _Box, cells: Cells) -> Markup:
 BARS: Final = 60
 _HEIGHT: Final = 100
 _STEP: Final = 10
-"""Width of a bar in the units of the drawing."""
 
 
 def timeline(report: Report) -> Markup:

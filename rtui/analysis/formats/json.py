@@ -70,10 +70,8 @@ from rtui.keyspace.text.display import display, display_text, is_hidden, quoted,
 from rtui.registry.rules import Severity
 
 REPORT_FORMAT: Final = "rtui report"
-"""The member `format` of the file."""
 
 SCHEMA: Final = 2
-"""Version of the file."""
 
 LARGEST_FILE_BYTES: Final = 256 * 1024 * 1024
 """No file above this is read: a report of the largest budget of nodes is far below."""
@@ -85,7 +83,6 @@ TEXT_LIMIT: Final = 4096
 """Characters of a text that are kept."""
 
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
-"""Types of values that JSON has as they are."""
 
 _GZIP: Final = b"\x1f\x8b"
 """The first bytes of a compressed file."""
@@ -115,7 +112,6 @@ class NamespaceEntry(Struct, frozen=True, kw_only=True):
     holds_names: bool = False
     """Whether `{id}` stands for names, too, since their number grows with the keys."""
     examples: tuple[Name, ...] = ()
-    """Some of the keys of a pattern."""
     stats: Stats
 
 

@@ -28,9 +28,8 @@ from rtui.analysis.formats.json import name_text
 from rtui.analysis.report.document import Node, NodeKind, Stats
 from rtui.analysis.report.namespaces import only_number
 from rtui.keyspace.text.identifiers import ANY_TAG, ANY_WITH_TAG, Identifiers
-from rtui.keyspace.text.java_names import MARK, raw_name
-from rtui.keyspace.text.segments import Separators
-from rtui.registry.forms import ANY, ANY_DEPTH, DATE, EMAIL, FORMS, HEX, INT, IP, UUID, Form, Values
+from rtui.keyspace.text.segments import MARK, Separators, raw_name
+from rtui.registry.forms import ANY, ANY_DEPTH, DATE, EMAIL, FORMS, HEX, INT, IP, UUID, PlaceholderForm, Values
 from rtui.registry.matching import Matcher, ambiguities
 from rtui.registry.naming import NamingConfig, NamingRules, rule_ids
 from rtui.registry.patterns import LONGEST_KEY, MOST_PLACEHOLDERS, Pattern, read_pattern
@@ -39,7 +38,6 @@ MOST_NAMES: Final = 32
 """Single keys beside one another that get a pattern each; more become one."""
 
 MOST_EXAMPLES: Final = 3
-"""Of each pattern."""
 
 _ANY_LENGTH: Final = ((1, None),)
 """A limit that every value keeps; a pattern that has it is more specific."""
@@ -50,7 +48,7 @@ class Slot:
     """A placeholder for a part of a segment."""
 
     name: str
-    form: Form
+    form: PlaceholderForm
 
 
 _SLOTS: Final = {
@@ -95,14 +93,12 @@ class Learnt:
     ttl_left_s: tuple[float, float] | None = None
     """The shortest and the longest life left of expiring keys."""
     largest_bytes: int | None = None
-    """The memory of the largest key."""
     examples: list[bytes] = field(default_factory=list)
     limited: int = 0
     """How many of its placeholders for anything have a limit, from the first one on."""
     breaks: tuple[str, ...] = ()
     """Rules about names that it breaks, or one of its examples, by the default settings."""
     pattern: Pattern = field(init=False, repr=False)
-    """As a registry reads it."""
 
     def add(self, stats: Stats) -> None:
         """Add keys of a report."""
@@ -142,7 +138,7 @@ class Learnt:
                 taken.add(name)
             yield part, name
 
-    def forms(self) -> dict[str, Form]:
+    def forms(self) -> dict[str, PlaceholderForm]:
         slots = [(part, name) for part, name in self.named() if isinstance(part, Slot) and part is not _REST]
         return {name: part.form for part, name in slots if FORMS.get(name, ANY) is not part.form}
 
@@ -152,7 +148,6 @@ class Learnt:
 
     @property
     def can_be_limited(self) -> bool:
-        """Whether there is a placeholder for anything without a limit."""
         return self.limited < sum(isinstance(part, Slot) and part.form is ANY for part in self.parts)
 
     def compile(self, separators: Sequence[bytes]) -> None:
@@ -180,7 +175,6 @@ class LearntPatterns:
     """By their text."""
     separators: tuple[bytes, ...]
     keys: float
-    """All keys of the report."""
     memory_bytes: float | None
     without: float = 0
     """Keys that can have no pattern: names of over 4,096 bytes, and the empty one."""
@@ -332,7 +326,7 @@ def _with_few_slots(segment: Sequence[Part], separators: Sequence[bytes]) -> Seq
 
 def _merged(learnt: Iterable[Learnt]) -> list[Learnt]:
     """Return patterns with the same text and forms as one."""
-    found: dict[tuple[bytes | Form, ...], Learnt] = {}
+    found: dict[tuple[bytes | PlaceholderForm, ...], Learnt] = {}
     for one in learnt:
         kind = tuple(part.form if isinstance(part, Slot) else part for part in one.parts)
         first = found.setdefault(kind, one)

@@ -199,7 +199,6 @@ def _note(head: Head, learnt: LearntPatterns) -> str:
 
 
 def by_keys(learnt: LearntPatterns) -> Sequence[Learnt]:
-    """Return the patterns, most keys first."""
     return sorted(learnt.patterns, key=lambda one: (-one.keys, one.pattern.text))
 
 

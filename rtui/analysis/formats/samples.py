@@ -43,7 +43,6 @@ from rtui.analysis.report.members import Name
 from rtui.keyspace.text.display import display, display_text, unescape
 
 EVENT_SCHEMA: Final = 2
-"""The schema that is written."""
 
 
 class EventHeader(Struct, frozen=True, kw_only=True):
@@ -53,7 +52,6 @@ class EventHeader(Struct, frozen=True, kw_only=True):
     """The kind of file: `rtui samples`, `rtui recording`."""
     schema: int = EVENT_SCHEMA
     rtui: Annotated[str, Meta(max_length=64)]
-    """Version of rtui."""
     began_ms: Annotated[float, Meta(ge=0, le=1e14)]
     """Milliseconds since the epoch."""
 
@@ -68,7 +66,6 @@ KIND: Final = "sample"
 """The kind of events that are samples; others are passed over."""
 
 MAX_LINE_BYTES: Final = 8 << 20
-"""No sample is longer."""
 
 MAX_TEXT: Final = 4096
 """Characters of a text that are read."""
@@ -76,7 +73,7 @@ MAX_TEXT: Final = 4096
 MAX_NODES: Final = 2_000
 
 
-class Header(EventHeader, frozen=True, kw_only=True):
+class SamplesHeader(EventHeader, frozen=True, kw_only=True):
     """The first line of a file of samples."""
 
     format: Literal["rtui samples"] = FORMAT
@@ -104,7 +101,7 @@ class SamplesFormatError(ValueError):
 class SamplesFile:
     """The samples of a file."""
 
-    header: Header
+    header: SamplesHeader
     nodes: dict[str, tuple[Sample, ...]]
     """By node; oldest first, as complete as when they were written."""
     left_out: int = 0
@@ -113,13 +110,11 @@ class SamplesFile:
     """The number of the line that could not be read, where the rest is missing; 0 for none."""
 
 
-def header_line(header: Header) -> str:
-    """Return the first line of a file."""
+def header_line(header: SamplesHeader) -> str:
     return event_line(header).decode()
 
 
-def sample_line(sample: Sample, header: Header) -> str:
-    """Return the line of a sample in a file that begins with this header."""
+def sample_line(sample: Sample, header: SamplesHeader) -> str:
     plain = msgspec.to_builtins(only_new(sample), builtin_types=(bytes,), str_keys=True)
     told = {name: json_value(value) for name, value in plain.items() if value and name != "at_ms"}
     return event_line({"kind": KIND, "at": sample.at_ms - header.began_ms, **told}).decode()
@@ -134,7 +129,7 @@ def read_samples(lines: Iterable[bytes]) -> SamplesFile:
     numbered = enumerate(lines, 1)
     _, first = next(numbered, (1, b""))
     try:
-        header = msgspec.convert(_safe(msgspec.json.decode(first)), Header)
+        header = msgspec.convert(_safe(msgspec.json.decode(first)), SamplesHeader)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise SamplesFormatError(f"it is no file of samples: {display_text(str(error), limit=100)}") from None
     histories: dict[str, SampleHistory] = {}
@@ -159,7 +154,7 @@ def read_samples(lines: Iterable[bytes]) -> SamplesFile:
     return SamplesFile(header, nodes, sum(one.left_out for one in histories.values()), unread)
 
 
-def _sample(line: bytes, header: Header) -> Sample | None:
+def _sample(line: bytes, header: SamplesHeader) -> Sample | None:
     """Read the sample on a line; None for an event of another kind."""
     if len(line) > MAX_LINE_BYTES:
         raise SamplesFormatError("a line is too long")
@@ -225,15 +220,13 @@ _LABEL_LIMIT: Final = 200
 _UNIT_WORDS: Final = re.compile(r"_(?:in_seconds|seconds|sec|usec|milliseconds|bytes|ratio|perc|kbps)\Z")
 
 
-class Metric(NamedTuple):
+class FieldMetric(NamedTuple):
     """A metric with its samples."""
 
     name: str
     kind: str
-    """gauge or counter."""
     help: str
     samples: Sequence[tuple[dict[str, str], float]]
-    """Labels and values."""
 
 
 def health_prometheus(views: Sequence[HealthView], failed: Collection[str] = ()) -> str:
@@ -241,7 +234,7 @@ def health_prometheus(views: Sequence[HealthView], failed: Collection[str] = ())
     lines: list[str] = []
     nodes = dict.fromkeys([*(view.latest.node for view in views), *failed])
     answers = [({"node": node}, float(node not in failed)) for node in nodes]
-    up = Metric("rtui_up", "gauge", "Whether the node has answered when it was asked last.", answers)
+    up = FieldMetric("rtui_up", "gauge", "Whether the node has answered when it was asked last.", answers)
     for metric in (up, *_fields(views), *_lists(views), *_rules(views)):
         if metric.samples:
             about = metric.help.replace("\\", r"\\").replace("\n", r"\n")
@@ -259,7 +252,7 @@ def metric_name(one: InfoField) -> str:
     return "_".join(parts)
 
 
-def _fields(views: Sequence[HealthView]) -> Iterator[Metric]:
+def _fields(views: Sequence[HealthView]) -> Iterator[FieldMetric]:
     for one in FIELDS.values():
         if one.unit is FieldUnit.TEXT:
             continue
@@ -269,36 +262,36 @@ def _fields(views: Sequence[HealthView]) -> Iterator[Metric]:
             for view in views
             if (value := view.number(one.name)) is not None and not (value == NEVER and range_of(one).low == NEVER)
         ]
-        yield Metric(metric_name(one), "counter" if one.is_counter else "gauge", one.about, samples)
+        yield FieldMetric(metric_name(one), "counter" if one.is_counter else "gauge", one.about, samples)
 
 
-def _lists(views: Sequence[HealthView]) -> Iterator[Metric]:
+def _lists(views: Sequence[HealthView]) -> Iterator[FieldMetric]:
     nodes = [(view.latest.node, view.latest) for view in views]
     databases = [({"node": node, "db": str(db)}, one) for node, last in nodes for db, one in last.databases.items()]
     commands = [({"node": node, "command": name}, one) for node, last in nodes for name, one in last.commands.items()]
     errors = [({"node": node, "error": code}, times) for node, last in nodes for code, times in last.errors.items()]
-    yield Metric("rtui_db_keys", "gauge", "keys of a database", _floats((at, one.keys) for at, one in databases))
+    yield FieldMetric("rtui_db_keys", "gauge", "keys of a database", _floats((at, one.keys) for at, one in databases))
     expiring = _floats((at, one.expires) for at, one in databases if one.expires is not None)
-    yield Metric("rtui_db_expiring_keys", "gauge", "keys of a database with a TTL", expiring)
+    yield FieldMetric("rtui_db_expiring_keys", "gauge", "keys of a database with a TTL", expiring)
     calls = _floats((at, one.calls) for at, one in commands)
-    yield Metric("rtui_command_calls_total", "counter", "calls of a command", calls)
+    yield FieldMetric("rtui_command_calls_total", "counter", "calls of a command", calls)
     took = [(at, one.took_us / 1e6) for at, one in commands]
-    yield Metric("rtui_command_seconds_total", "counter", "time that a command took", took)
-    yield Metric("rtui_errors_total", "counter", "replies with an error code", _floats(errors))
+    yield FieldMetric("rtui_command_seconds_total", "counter", "time that a command took", took)
+    yield FieldMetric("rtui_errors_total", "counter", "replies with an error code", _floats(errors))
     lags = [
         ({"node": node, "replica": display(one.address, limit=_LABEL_LIMIT)}, float(one.lag_s))
         for node, last in nodes
         for one in last.replicas
         if one.lag_s is not None and one.lag_s != NEVER
     ]
-    yield Metric("rtui_replica_lag_seconds", "gauge", "since the last acknowledgement of a replica", lags)
+    yield FieldMetric("rtui_replica_lag_seconds", "gauge", "since the last acknowledgement of a replica", lags)
 
 
 def _floats(samples: Iterable[tuple[dict[str, str], int]]) -> list[tuple[dict[str, str], float]]:
     return [(labels, float(value)) for labels, value in samples]
 
 
-def _rules(views: Sequence[HealthView]) -> Iterator[Metric]:
+def _rules(views: Sequence[HealthView]) -> Iterator[FieldMetric]:
     broken, checked = [], []
     for view in views:
         found, node = server_findings(view), view.latest.node
@@ -308,8 +301,8 @@ def _rules(views: Sequence[HealthView]) -> Iterator[Metric]:
         ]
         unjudged = {one.rule for one in found.unjudged}
         checked += [({"node": node, "rule": rule}, float(rule not in unjudged)) for rule in found.checked]
-    yield Metric("rtui_finding", "gauge", "what is wrong by a rule", broken)
-    yield Metric("rtui_health_rule_checked", "gauge", "whether a rule could be judged", checked)
+    yield FieldMetric("rtui_finding", "gauge", "what is wrong by a rule", broken)
+    yield FieldMetric("rtui_health_rule_checked", "gauge", "whether a rule could be judged", checked)
 
 
 def _labels(labels: dict[str, str]) -> str:

@@ -20,7 +20,6 @@ from rtui.keyspace.text.display import Display, display_text
 from rtui.registry.rules import Severity
 
 DEFAULT_WIDTH: Final = 110
-"""Characters of a line by default."""
 
 _NARROWEST_NAME: Final = 16
 _GOOD_NAME: Final = 32
@@ -37,14 +36,14 @@ def page_text(page: blocks.BlockPage, *, width: int | None = DEFAULT_WIDTH, asci
     Numbers are never cut, names in the middle; columns that do not fit follow below the others. Texts of findings and
     figures keep their lines.
     """
-    writer = _Writer(width, Display(ascii_only=ascii_only))
+    writer = _TextWriter(width, Display(ascii_only=ascii_only))
     headline = [blocks.Paragraph((page.title,))] if page.has_headline else []
     return _joined(list(writer.lines([*headline, *page.blocks]))[1:], ascii_only=ascii_only)
 
 
 def table_text(table: Table, *, width: int | None = DEFAULT_WIDTH, ascii_only: bool = False) -> str:
     """Return one table in lines as `page_text` has them."""
-    return _joined(_Writer(width, Display(ascii_only=ascii_only)).table(table), ascii_only=ascii_only)
+    return _joined(_TextWriter(width, Display(ascii_only=ascii_only)).table(table), ascii_only=ascii_only)
 
 
 def _joined(lines: Iterable[str], *, ascii_only: bool) -> str:
@@ -52,7 +51,7 @@ def _joined(lines: Iterable[str], *, ascii_only: bool) -> str:
     return text.translate(_ASCII) if ascii_only else text
 
 
-class _Writer:
+class _TextWriter:
     """Lays blocks out in one width."""
 
     def __init__(self, width: int | None, display: Display) -> None:
@@ -200,7 +199,6 @@ class _Writer:
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Return the name from the left, numbers from the right, and the state."""
     first, *numbers, state = zip(cells, widths, strict=True)
     parts = [f"{first[0]:<{first[1]}}", *(f"{text:>{width}}" for text, width in numbers), f"{state[0]:<{state[1]}}"]
     return f"  {'  '.join(parts)}  "

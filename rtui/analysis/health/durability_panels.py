@@ -14,7 +14,7 @@ from rtui.analysis import humanize
 from rtui.analysis.health.panel import About, Line, Lines, Panel
 from rtui.analysis.health.possible import NEVER, now_s
 from rtui.analysis.health.sample import Peer, Replica, Sample, Source
-from rtui.analysis.health.view import HealthView, Span, number
+from rtui.analysis.health.view import HealthView, SampleSpan, number
 from rtui.analysis.report.tables.table import Column, Table, Unit
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText
@@ -226,7 +226,6 @@ MISSING: Final = "replica-missing"
 BACKLOG: Final = "backlog-short"
 
 ROLES: Final = {"master": "primary", "slave": "replica"}
-"""The roles by their names in INFO."""
 
 LEAST_S: Final = 10.0
 """Rates of a shorter session say little of the usual load."""
@@ -240,7 +239,6 @@ _LAG: Final = Column("lag", "lag", Unit.DURATION, 6, "Since its last acknowledge
 
 
 def replication_panel(view: HealthView) -> Panel:
-    """Return the figures of INFO replication, and of CLUSTER INFO where it is a node of a cluster."""
     return Panel("replication", "Replication", tuple(_lines(view)), tuple(_tables(view)))
 
 
@@ -249,7 +247,6 @@ def is_replica(view: HealthView) -> bool:
 
 
 def behind(sample: Sample, replica: Replica) -> float | None:
-    """Return how many bytes of the stream a replica has not acknowledged."""
     offset = number(sample, "master_repl_offset")
     return None if offset is None or replica.offset is None else offset - replica.offset
 
@@ -259,7 +256,7 @@ def changes(view: HealthView) -> Iterator[str]:
     for before, after in pairwise(view.samples):
         when = humanize.moment(after.at_ms / 1000)
         was, now = (str(one.info.get("role", "")) for one in (before, after))
-        if Span(before, after).is_other_server:
+        if SampleSpan(before, after).is_other_server:
             yield f"another server answers since {when} UTC"
         elif was and now and was != now:
             yield f"{ROLES.get(was, was)} until {when} UTC"

@@ -308,4 +308,3 @@ _FIELDS: Final = (
 )
 
 FIELDS: Final = {one.name: one for one in _FIELDS}
-"""Every field by its name."""

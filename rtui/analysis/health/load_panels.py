@@ -28,7 +28,6 @@ CHURN: Final = "connection-churn"
 CLIENTS_LIMIT: Final = "clients-limit"
 
 MOST_COMMANDS: Final = 50
-"""Commands in the table, most of the server's time first."""
 
 MAIN_THREAD: Final = ("used_cpu_user_main_thread", "used_cpu_sys_main_thread")
 WHOLE_PROCESS: Final = ("used_cpu_user", "used_cpu_sys")
@@ -193,7 +192,6 @@ _NAME_LIMIT: Final = 60
 _LIMITS: Final = re.compile(r"(normal|slave|replica|pubsub) (\d{1,18}) (\d{1,18}) (\d{1,18})", re.ASCII)
 
 CLASSES: Final = {"normal": "normal", "slave": "replica", "replica": "replica", "pubsub": "subscriber"}
-"""The classes of clients by their names in client-output-buffer-limit."""
 
 _ADDRESS: Final = Column("address", "address", Unit.NAME)
 _NAME: Final = Column("name", "name", Unit.NAME, 12)

@@ -30,7 +30,6 @@ _ORDERS: Final = {
 """The keys that go first, by the second word of a policy."""
 
 MOST_NAMESPACES: Final = 3
-"""Namespaces that are named as the first to lose keys."""
 
 _NAME_LIMIT: Final = 60
 
@@ -46,7 +45,6 @@ class Eviction:
     keys: int | None
     """Of all databases; None where INFO keyspace is not known."""
     expiring_keys: int | None
-    """Keys with a TTL among these."""
 
     @property
     def takes_expiring_only(self) -> bool:
@@ -165,7 +163,6 @@ _PARTS: Final = (
     ("used_memory_vm_total", "engines of scripts and functions"),
     ("used_memory_scripts", "scripts and functions"),
 )
-"""The uses of memory, as INFO memory tells them."""
 
 _DATA: Final = ("used_memory", "used_memory_startup", "used_memory_dataset")
 

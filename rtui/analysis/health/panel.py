@@ -14,7 +14,7 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.health.fields import FIELDS
 from rtui.analysis.health.possible import NEVER, range_of
 from rtui.analysis.health.sample import Sample, Source
-from rtui.analysis.health.view import MOST_HISTORY, HealthView, Span, number
+from rtui.analysis.health.view import MOST_HISTORY, HealthView, SampleSpan, number
 from rtui.analysis.report.tables.table import Cell, Column, Row, Table, Unit, cell_text
 from rtui.keyspace.text.display import Display, SafeText
 from rtui.registry.rules import RULES
@@ -43,7 +43,6 @@ class Line:
     """A number, a text, or why it is not known."""
     unit: Unit
     is_rate: bool = False
-    """Whether it is a rate a second."""
     state: State = State.PLAIN
     said: SafeText = SafeText("")  # noqa: RUF009 - a value that does not change
     """The meaning of the value for this server and these keys, a sentence; may be empty."""
@@ -52,15 +51,12 @@ class Line:
     remedy: str = ""
     """The remedy; a sentence."""
     source: str = ""
-    """The source of the threshold."""
     rule: str = ""
-    """The rule that judges it."""
     history: tuple[float | None, ...] = ()
     """The same figure in the samples of the session, oldest first; None where it was not known."""
 
 
 LEAST_VALUES: Final = 2
-"""Least known values for a chart."""
 
 LEAST_SPAN: Final = 0.05
 """The least height of a chart as a share of its highest value: small changes look level."""
@@ -115,7 +111,6 @@ class About:
     """Safe text."""
     normal: str = ""
     rule: str = ""
-    """Remedy and source of the threshold are taken from its declaration."""
 
 
 PLAIN: Final = About()
@@ -146,13 +141,11 @@ class Lines:
         *,
         fields: tuple[str, ...] = (),
     ) -> Line:
-        """Return a figure that is computed from these fields of a sample."""
         value = of(self.view.latest)
         unknown = self.view.unknown(self.source, *fields)
         return self.given(line_id, title, unit, unknown if value is None else value, about, history=self._history(of))
 
     def rate(self, line_id: str, title: str, unit: Unit, *counters: str, about: About = PLAIN) -> Line:
-        """Return the growth of a counter, or of several together, a second."""
         return self.over_time(
             line_id, title, unit, lambda span: span.rate(*counters), about, counters=counters, is_rate=True
         )
@@ -162,7 +155,7 @@ class Lines:
         line_id: str,
         title: str,
         unit: Unit,
-        of: Callable[[Span], float | None],
+        of: Callable[[SampleSpan], float | None],
         about: About = PLAIN,
         *,
         counters: tuple[str, ...] = (),

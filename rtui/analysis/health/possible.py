@@ -37,10 +37,8 @@ CLOCK_SLACK_S: Final = 5.0
 """Seconds that a moment may be later than now: clocks are read one after the other, in whole seconds."""
 
 MAX_SAID: Final = 40
-"""Characters kept of an impossible figure."""
 
 MOST_IMPOSSIBLE: Final = 100
-"""Impossible figures kept of one source."""
 
 
 NEVER: Final = -1
@@ -271,7 +269,6 @@ class _Checked:
 
 
 def _label(one: Struct) -> str:
-    """Return the name of a list's item in front of its figure."""
     if isinstance(one, LoggedCommand):
         return f"entry {one.id}"
     found = getattr(one, "address", getattr(one, "name", b""))

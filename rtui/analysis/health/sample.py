@@ -97,7 +97,6 @@ class Peer(Struct, frozen=True):
     state: str = "ok"
     """`ok`, `suspect` where this node has not heard of it, `down` where the cluster has given it up, or `joining`."""
     is_linked: bool = True
-    """Whether this node has a connection to it."""
     slots: int = 0
     is_self: bool = False
 
@@ -132,7 +131,6 @@ class LoggedCommand(Struct, frozen=True):
     address: Name = b""
     client_name: Name = b""
     is_own: bool = False
-    """Whether rtui sent it."""
     argument_count: int | None = None
     """Words of the whole command, also where `argv` is cut; from Redis 8.10 on."""
 

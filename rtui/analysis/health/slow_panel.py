@@ -12,7 +12,7 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.health.panel import About, Line, Lines, Panel
 from rtui.analysis.health.sample import LatencyEvent, LoggedCommand, Source
 from rtui.analysis.health.view import HealthView
-from rtui.analysis.query.patterns import Step, pattern_text
+from rtui.analysis.query.patterns import PatternStep, pattern_text
 from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
 from rtui.keyspace.text.display import SafeText, display
 from rtui.keyspace.text.identifiers import Identifiers, KeySegments
@@ -31,7 +31,6 @@ _WITHOUT_KEY: Final = frozenset({
     "REPLICAOF", "RESET", "ROLE", "SAVE", "SCAN", "SCRIPT", "SELECT", "SHUTDOWN", "SLAVEOF", "SLOWLOG", "SPUBLISH",
     "SSUBSCRIBE", "SUBSCRIBE", "SUNSUBSCRIBE", "SWAPDB", "SYNC", "TIME", "UNSUBSCRIBE", "UNWATCH", "WAIT", "WAITAOF",
 })  # fmt: skip
-"""Commands that name no key."""
 
 _FIRST_KEY: Final = {
     **dict.fromkeys(("BITOP", "MEMORY", "OBJECT", "XGROUP", "XINFO"), 2),
@@ -72,9 +71,9 @@ class NameFolding:
         steps = [self._step(*segment) for segment in self._segments.of(whole, MOST_LEVELS)]
         return pattern_text(steps if whole == key else steps[:-1])
 
-    def _step(self, name: bytes, separator: bytes) -> Step:
+    def _step(self, name: bytes, separator: bytes) -> PatternStep:
         folded = self._form(name).pattern
-        return Step(name if folded is None else folded, separator, folded is not None)
+        return PatternStep(name if folded is None else folded, separator, folded is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +86,9 @@ class LoggedGroup:
     entries: tuple[LoggedCommand, ...]
     """Latest first; at least one."""
     is_own: bool
-    """Whether rtui sent them."""
 
     @property
     def largest(self) -> LoggedCommand:
-        """The longest or largest entry."""
         return max(self.entries, key=lambda one: one.amount)
 
     @property
@@ -287,7 +284,6 @@ def _events(events: Sequence[LatencyEvent]) -> tuple[tuple[Cell, ...], ...]:
 
 
 def caller(name: bytes, address: bytes) -> SafeText:
-    """Return how a client is called: its name and address, as far as they are known."""
     return SafeText(" ".join(display(one, limit=_NAME_LIMIT) for one in (name, address) if one))
 
 

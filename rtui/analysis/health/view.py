@@ -53,7 +53,7 @@ _OWN: Final[dict[str, Callable[[OwnUse], int]]] = {
 
 
 @dataclass(frozen=True)
-class Span:
+class SampleSpan:
     """The time between two samples of one node."""
 
     before: Sample
@@ -176,33 +176,31 @@ class HealthView:
     samples: tuple[Sample, ...]
     """Of one node, oldest first; at least one."""
     report: Report | None = None
-    """Of its keyspace."""
     registry: Registry | None = None
     levels: RuleLevels = field(default_factory=RuleLevels)
-    """Severities and parameters of the rules."""
 
     @property
     def latest(self) -> Sample:
         return self.samples[-1]
 
     @cached_property
-    def spans(self) -> tuple[Span, ...]:
-        return tuple(Span(*pair) for pair in pairwise(self.samples[-MOST_HISTORY - 1 :]))
+    def spans(self) -> tuple[SampleSpan, ...]:
+        return tuple(SampleSpan(*pair) for pair in pairwise(self.samples[-MOST_HISTORY - 1 :]))
 
     @property
-    def last(self) -> Span | None:
+    def last(self) -> SampleSpan | None:
         """The time between the last two samples; None with a single sample."""
         return self.spans[-1] if self.spans else None
 
     @cached_property
-    def session(self) -> Span | None:
+    def session(self) -> SampleSpan | None:
         """The longest time up to now without a reset of the counters; None without any."""
         first = None
         for span in reversed(self.spans):
             if not span.is_continuous:
                 break
             first = span.before
-        return None if first is None else Span(first, self.latest)
+        return None if first is None else SampleSpan(first, self.latest)
 
     def number(self, name: str) -> float | None:
         """Return a field of INFO that is a number, or None."""
@@ -213,7 +211,6 @@ class HealthView:
         return str(self.latest.info.get(name, ""))
 
     def cell(self, name: str, source: Source) -> Cell:
-        """Return a field of INFO, or why the source of it does not tell it."""
         found = self.latest.info.get(name)
         return self.unknown(source, name) if found is None else found
 
@@ -250,13 +247,13 @@ class HealthView:
         }
         return replace(self, samples=(with_fields(self.latest, sources=told, missing=missing),))
 
-    def between(self, source: Source) -> Span | None:
+    def between(self, source: Source) -> SampleSpan | None:
         """Return the time of the session between the first and the last figures of a source; None for less than two."""
         if self.session is None:
             return None
         start = self.samples.index(self.session.before)
         told = [one for one in self.samples[start:] if source in one.sources]
-        return Span(told[0], told[-1]) if len(told) > 1 else None
+        return SampleSpan(told[0], told[-1]) if len(told) > 1 else None
 
     def setting(self, name: str) -> str | None:
         """Return a value of CONFIG GET; None where it is not known."""
@@ -264,7 +261,6 @@ class HealthView:
         return None if told is None else told.settings.get(name)
 
     def history(self, value: Callable[[Sample], float | None]) -> tuple[float | None, ...]:
-        """Return a figure in the last samples, oldest first."""
         return tuple(value(sample) for sample in self.samples[-MOST_HISTORY:])
 
     def trend(self, name: str) -> float | None:

@@ -20,9 +20,9 @@ from itertools import pairwise
 from typing import Final
 
 from rtui.analysis.humanize import OTHER
-from rtui.analysis.query.patterns import FORMS, Step, pattern_text
+from rtui.analysis.query.patterns import FORMS, PatternStep, pattern_text
 from rtui.analysis.query.query import Query, Term, one_of, query_of
-from rtui.analysis.query.terms import Keyword
+from rtui.analysis.query.terms import NumberKeyword
 from rtui.analysis.report.comparison import Fate
 from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report, Scope, SlotTag
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S, Cliff, Timeline
@@ -76,7 +76,7 @@ def keys_of(path: Path) -> Behind:
     """Return the query for a namespace or pattern: the row of a table, a box of the icicle, a row of a comparison."""
     excluded: list[bytes] = []
     note = SafeText("")
-    paths: list[tuple[Step, ...]] = [()]
+    paths: list[tuple[PatternStep, ...]] = [()]
     for parent, node in pairwise(path):
         siblings = parent.children
         if node.kind is NodeKind.OTHER:
@@ -93,15 +93,15 @@ def keys_of(path: Path) -> Behind:
     return Behind(query_of(_inside(paths), one_of("pattern", excluded, is_negated=True)), note)
 
 
-def _texts(paths: Sequence[tuple[Step, ...]], nodes: Sequence[Node]) -> list[bytes]:
+def _texts(paths: Sequence[tuple[PatternStep, ...]], nodes: Sequence[Node]) -> list[bytes]:
     return [pattern_text((*steps, step)) for node in nodes for steps in paths for step in _steps_of(node)]
 
 
-def _steps_of(node: Node) -> Sequence[Step]:
+def _steps_of(node: Node) -> Sequence[PatternStep]:
     """Return the steps behind a node of a report: more than one if it holds identifiers and names."""
     if not node.holds_names:
         return (step_of(node),)
-    return step_of(node), Step(ANY, node.separator, is_folded=True)
+    return step_of(node), PatternStep(ANY, node.separator, is_folded=True)
 
 
 def _is_taken_from(one: Node, pattern: Node) -> bool:
@@ -119,11 +119,11 @@ def _is_named(node: Node) -> bool:
     return not is_generic and node.kind is not NodeKind.OTHER
 
 
-def step_of(node: Node) -> Step:
-    return Step(node.name, node.separator, node.kind is NodeKind.PATTERN)
+def step_of(node: Node) -> PatternStep:
+    return PatternStep(node.name, node.separator, node.kind is NodeKind.PATTERN)
 
 
-def _inside(paths: Sequence[tuple[Step, ...]]) -> Term | None:
+def _inside(paths: Sequence[tuple[PatternStep, ...]]) -> Term | None:
     steps = paths[0]
     if not steps:
         return None
@@ -152,7 +152,7 @@ def label(path: Path) -> SafeText:
 
 
 def without_ttl(of: Behind = Behind(Query())) -> Behind:  # noqa: B008 - a frozen value
-    return of.with_terms(one_of("ttl", [Keyword.NONE]))
+    return of.with_terms(one_of("ttl", [NumberKeyword.NONE]))
 
 
 def ttl_bin(index: int, made_at_s: float) -> Behind:
@@ -260,7 +260,6 @@ def within_report(report: Report, found: Behind) -> Behind:
 
 
 def behind_key(key: bytes) -> Behind:
-    """Return the query for one key: its name as a glob without wildcards."""
     return Behind(query_of(one_of("glob", [escape_glob(key)])))
 
 

@@ -19,15 +19,13 @@ from functools import partial
 from typing import Any, Final
 
 from rtui.analysis.facts import NO_EXPIRY
-from rtui.analysis.query.patterns import PatternMatcher, read_pattern
+from rtui.analysis.query.patterns import PatternMatcher, ascii_regex, compiled, escaped, one_of_bytes, read_pattern
 from rtui.analysis.query.query import Query, Term
-from rtui.analysis.query.regex import ascii_regex, compiled, escaped, one_of_bytes
-from rtui.analysis.query.terms import Fact, Form, Keyword
+from rtui.analysis.query.terms import Fact, NumberKeyword, TermForm
 from rtui.keyspace.slots import SLOTS, key_slot
-from rtui.keyspace.text.glob import Matcher, PatternError, check_pattern, escape_glob, prefix_pattern, tokens
-from rtui.keyspace.text.java_names import HEADER, MARK, SIGN, java_text, swapped
+from rtui.keyspace.text.glob import GlobMatcher, PatternError, check_pattern, escape_glob, prefix_pattern, tokens
 from rtui.keyspace.text.quantities import Bounds
-from rtui.keyspace.text.segments import Separators
+from rtui.keyspace.text.segments import HEADER, MARK, SIGN, Separators, java_text, swapped
 
 Test = Callable[[bytes], object]
 """Returns a truthy value if a name passes."""
@@ -67,12 +65,12 @@ def allowed(term: Term, now_ms: int) -> frozenset[bytes] | tuple[Bounds, ...]:
     one.
     """
     spec = term.spec
-    if spec.form is Form.NAMES:
+    if spec.form is TermForm.NAMES:
         return frozenset(term.names)
     scale, start = spec.scale, now_ms if spec.is_left else 0
     ranges = []
     for one in term.values:
-        if one is Keyword.NONE:
+        if one is NumberKeyword.NONE:
             ranges.append(Bounds(NO_EXPIRY, NO_EXPIRY))
         elif isinstance(one, Bounds) and (one.high is None or one.high >= 0):
             low = -(-one.low // scale) + start if one.low is not None and one.low > 0 else 0
@@ -102,7 +100,7 @@ def _all_of(decisions: Sequence[Decision]) -> Decision:
 # names
 
 
-class Comparison(Enum):
+class FactComparison(Enum):
     """How a name is compared with a text, or its bytes with a number."""
 
     IS = "is"
@@ -117,7 +115,7 @@ class Comparison(Enum):
 class TextTest:
     """The comparisons that find names as text, which Polars makes for all names of a table at once."""
 
-    any_of: tuple[tuple[tuple[Comparison, str | int], ...], ...] = ((),)
+    any_of: tuple[tuple[tuple[FactComparison, str | int], ...], ...] = ((),)
     """Alternatives, each a group of comparisons that must all hold: `((),)` matches all names, `()` none."""
     is_for_unicode: bool = True
     """Whether it is right for all names that are UTF-8, not for those alone that are ASCII."""
@@ -154,7 +152,6 @@ class NameFilter:
         return all(bool(test(name)) is not is_negated for test, is_negated in self._tests)
 
     def keep(self, names: Iterable[bytes]) -> list[bytes]:
-        """Return the names that pass, in order."""
         kept = names if isinstance(names, list) else list(names)
         for test, is_negated in self._tests:
             kept = [name for name in kept if not test(name)] if is_negated else list(filter(test, kept))
@@ -246,7 +243,7 @@ class _Inside:
         return False
 
     def text(self) -> TextTest:
-        found = _any_of([_literal(Comparison.BEGINS, prefix) for prefix in self._prefixes])
+        found = _any_of([_literal(FactComparison.BEGINS, prefix) for prefix in self._prefixes])
         return replace(found, is_sure=self._is_sure)
 
 
@@ -260,13 +257,13 @@ def namespace_prefixes(name: bytes, separators: Separators) -> tuple[bytes, ...]
 def _of_glob(names: tuple[bytes, ...], _separators: Separators) -> NameTest:
     """Return the test for a glob, which the name that is written like it passes, too: `a:[1]` may be a key."""
     (glob,) = names
-    matches = Matcher(glob)
+    matches = GlobMatcher(glob)
     if matches(glob):
         return NameTest(matches, _checked(glob), partial(_text_of_glob, glob))
     return NameTest(
         lambda name: name == glob or matches(name),
         _checked(glob),
-        lambda: _any_of([_text_of_glob(glob), _literal(Comparison.IS, glob)]),
+        lambda: _any_of([_text_of_glob(glob), _literal(FactComparison.IS, glob)]),
     )
 
 
@@ -275,12 +272,12 @@ def _of_text(names: tuple[bytes, ...], _separators: Separators) -> NameTest:
     (needle,) = names
     if needle != needle.lower():
         glob = _checked(b"*%b*" % escape_glob(needle))
-        return NameTest(lambda name: needle in name, glob, partial(_literal, Comparison.HAS, needle))
+        return NameTest(lambda name: needle in name, glob, partial(_literal, FactComparison.HAS, needle))
     codes = [bytes((code,)) for code in needle]
     in_glob = b"".join(b"[%b%b]" % (one, one.upper()) if one.isalpha() else escape_glob(one) for one in codes)
 
     def text() -> TextTest:
-        found = _literal(Comparison.HAS, needle)
+        found = _literal(FactComparison.HAS, needle)
         if needle == needle.upper() or not found.any_of:
             return found
         return _regex("".join(map(_either_case, needle.decode())))
@@ -301,7 +298,7 @@ def _of_tags(tags: tuple[bytes, ...], _separators: Separators) -> NameTest:
         return found is not None and found[1] in wanted
 
     def text() -> TextTest:
-        possible = [_literal(Comparison.IS, tag) for tag in tags if tag and b"}" not in tag]
+        possible = [_literal(FactComparison.IS, tag) for tag in tags if tag and b"}" not in tag]
         texts = [str(value) for one in possible for parts in one.any_of for _, value in parts]
         return _regex(rf"\A[^{{]*\{{(?:{'|'.join(map(escaped, texts))})\}}") if texts else TextTest(())
 
@@ -359,7 +356,7 @@ def _any_of(tests: Sequence[TextTest]) -> TextTest:
     return TextTest(any_of, is_for_unicode=all(one.is_for_unicode for one in tests))
 
 
-def _literal(comparison: Comparison, raw: bytes) -> TextTest:
+def _literal(comparison: FactComparison, raw: bytes) -> TextTest:
     """Return a comparison of bytes as text, which is equivalent if both are UTF-8."""
     try:
         return TextTest((((comparison, raw.decode()),),))
@@ -368,7 +365,7 @@ def _literal(comparison: Comparison, raw: bytes) -> TextTest:
 
 
 def _regex(expression: str) -> TextTest:
-    return TextTest((((Comparison.MATCHES, expression),),))
+    return TextTest((((FactComparison.MATCHES, expression),),))
 
 
 def _text_of_glob(glob: bytes) -> TextTest:
@@ -381,8 +378,8 @@ def _text_of_glob(glob: bytes) -> TextTest:
             pieces[-1].append(members)
     if not any(pieces):
         if len(pieces) == 1:
-            return _literal(Comparison.IS, b"")
-        return TextTest() if len(pieces) == 2 else TextTest((((Comparison.LEAST, 1),),))
+            return _literal(FactComparison.IS, b"")
+        return TextTest() if len(pieces) == 2 else TextTest((((FactComparison.LEAST, 1),),))
     if any(len(members) != 1 for piece in pieces for members in piece):
         return replace(_regex(_anchored(["".join(map(_one_of, piece)) for piece in pieces])), is_for_unicode=False)
     try:
@@ -395,16 +392,16 @@ def _text_of_glob(glob: bytes) -> TextTest:
 def _text_of_literals(texts: Sequence[str]) -> TextTest:
     """Return the test of names that contain these texts one after the other, the first and last at their ends."""
     if len(texts) == 1:
-        return TextTest((((Comparison.IS, texts[0]),),))
+        return TextTest((((FactComparison.IS, texts[0]),),))
     first, last = texts[0], texts[-1]
     between = [text for text in texts[1:-1] if text]
     if between and (first or last or len(between) > 1):
         return _regex(_anchored([escaped(text) for text in (first, *between, last)]))
-    parts: list[tuple[Comparison, str | int]] = [(Comparison.HAS, text) for text in between]
-    parts += [(Comparison.BEGINS, first)] if first else []
-    parts += [(Comparison.ENDS, last)] if last else []
+    parts: list[tuple[FactComparison, str | int]] = [(FactComparison.HAS, text) for text in between]
+    parts += [(FactComparison.BEGINS, first)] if first else []
+    parts += [(FactComparison.ENDS, last)] if last else []
     if first and last:
-        parts.append((Comparison.LEAST, len(first.encode()) + len(last.encode())))
+        parts.append((FactComparison.LEAST, len(first.encode()) + len(last.encode())))
     return TextTest((tuple(parts),))
 
 

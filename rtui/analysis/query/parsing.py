@@ -5,7 +5,7 @@ and values, or what a key's name is searched for: a glob where it contains `*`, 
 Values may be quoted: `"two words"`, `"\\xff"`. Within quotes nothing is a wildcard, unless the term says so.
 
 A word with a colon whose first part is no term is a part of a name, since most names contain colons: `user:42`. Where
-it nearly is a term, `near_misses` says so. Before a comparison it has to be a term.
+it nearly is a term, `hints` says so. Before a comparison it has to be a term.
 """
 
 from __future__ import annotations
@@ -16,26 +16,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from rtui.analysis.query.patterns import PatternSyntaxError, check_pattern_text
-from rtui.analysis.query.query import HEAD, WILDCARD, Problem, Query, Span, Term, Value, raw_bytes, unquoted
-from rtui.analysis.query.regex import RegexError, compiled
-from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, Form, TermSpec
+from rtui.analysis.query.patterns import PatternSyntaxError, RegexError, check_pattern_text, compiled
+from rtui.analysis.query.query import HEAD, WILDCARD, Problem, Query, QuerySpan, Term, Value, raw_bytes, unquoted
+from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, TermForm, TermSpec
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.glob import PatternError, check_pattern
 from rtui.keyspace.text.matching import nearest_word
 from rtui.keyspace.text.quantities import Bounds, ValueSyntaxError
 
 MAX_LINE: Final = 32_768
-"""No longer line is read, in characters."""
 
 MAX_TERMS: Final = 64
-"""Most terms of a query."""
 
 MAX_VALUES: Final = 512
-"""Most values of a term."""
 
 MAX_VALUE_BYTES: Final = 4_096
-"""No value is longer."""
 
 _VERY_ALIKE: Final = 0.7
 """Least similarity between a valid word and the one suggested for it."""
@@ -57,7 +52,6 @@ ALIASES: Final = {
     "ns": "in",
     "hashtag": "tag",
 }
-"""Names that people try, and the terms that they mean."""
 
 _SPACE: Final = re.compile(r"\s*")
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -74,11 +68,10 @@ class QueryError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LineReading:
     """A parsed line."""
 
     query: Query
-    """The terms that are right."""
     problems: tuple[Problem, ...] = ()
     """The problems of the other terms, in order."""
 
@@ -91,10 +84,10 @@ def parse(line: str) -> Query:
     return reading.query
 
 
-def read(line: str) -> Reading:
+def read(line: str) -> LineReading:
     """Read a line as far as it can be read."""
     if len(line) > MAX_LINE:
-        return Reading(Query(), (Problem(Span(MAX_LINE, len(line)), SafeText("the line is too long")),))
+        return LineReading(Query(), (Problem(QuerySpan(MAX_LINE, len(line)), SafeText("the line is too long")),))
     terms: list[Term] = []
     problems: list[Problem] = []
     for start in word_starts(line):
@@ -103,13 +96,12 @@ def read(line: str) -> Reading:
         except QueryError as error:
             problems.append(error.problem)
     if len(terms) > MAX_TERMS:
-        span = Span(terms[MAX_TERMS].span.start, len(line))
+        span = QuerySpan(terms[MAX_TERMS].span.start, len(line))
         problems.append(Problem(span, SafeText(f"there are more than {MAX_TERMS} terms")))
-    return Reading(Query(tuple(terms[:MAX_TERMS])), tuple(problems))
+    return LineReading(Query(tuple(terms[:MAX_TERMS])), tuple(problems))
 
 
 def word_starts(line: str) -> Iterator[int]:
-    """Yield where the words of a line begin."""
     at = _after_spaces(line, 0)
     while at < len(line):
         yield at
@@ -134,7 +126,7 @@ def word_end(line: str, start: int) -> int:
             if quoted is None:
                 return len(line)
             at = quoted.end()
-        is_list = spec is not None and spec.form is not Form.TEXT
+        is_list = spec is not None and spec.form is not TermForm.TEXT
         bare = (_BARE_ITEM if is_list else _BARE).match(line, at)
         at = at if bare is None else bare.end()
         if not is_list or line[at : at + 1] != ",":
@@ -183,7 +175,7 @@ class _Word:
             raise self._problem(
                 self._start, end, f"a value is missing after {spec.name}{operator}", *self._signed(spec.examples)
             )
-        if spec.form is Form.TEXT:
+        if spec.form is TermForm.TEXT:
             return self._made(spec.name, (self._text(at, spec.name),))
         if operator != ":":
             return self._made(spec.name, (self._number(spec, operator, at, end),))
@@ -193,10 +185,10 @@ class _Word:
         return self._made(spec.name, tuple(dict.fromkeys(values)))
 
     def _made(self, name: str, values: tuple[Value, ...]) -> Term:
-        return Term(name, values, self._is_negated, Span(self._start, self._end))
+        return Term(name, values, self._is_negated, QuerySpan(self._start, self._end))
 
     def _problem(self, start: int, end: int, message: str, *meant: str) -> QueryError:
-        return QueryError(Problem(Span(start, end), display_text(message, limit=400), meant))
+        return QueryError(Problem(QuerySpan(start, end), display_text(message, limit=400), meant))
 
     def _signed(self, texts: Iterable[str]) -> tuple[str, ...]:
         return tuple(f"!{text}" if self._is_negated else text for text in texts)
@@ -213,7 +205,6 @@ class _Word:
         raise self._problem(head.start(), head.end(1), message, *meant)
 
     def _plain(self, at: int) -> Term:
-        """Read a word without the name of a term."""
         is_glob = self._line[at] != '"' and WILDCARD.search(self._line, at, self._end) is not None
         name = GLOB if is_glob else TEXT
         return self._made(name, (self._text(at, name),))
@@ -253,7 +244,7 @@ class _Word:
 
     def _value(self, spec: TermSpec, start: int, end: int) -> Value:
         """Read one of the values of a term."""
-        if spec.form is Form.NUMBERS:
+        if spec.form is TermForm.NUMBERS:
             return self._number(spec, ":", start, end)
         raw = self._bytes(start, end)
         if spec.name == "pattern":

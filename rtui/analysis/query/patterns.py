@@ -12,17 +12,30 @@ A pattern is a path of steps, each a segment and the separator behind it, as in 
 * All other braces are themselves. A backslash takes the meaning from what follows it: `\{id}` are four characters.
 * With a separator at the end it is a namespace: the pattern of all keys below. `{}` there is the empty segment of keys
   that really end in a separator.
+
+Regular expressions over names take time that is linear in their length.
+
+The expressions of Python's `re` may take exponential time for a name of thirty bytes, and nothing can break a match
+off: a word typed into the query line would hold the interface for hours. RE2 has no such expressions, so it is what
+`re:` uses, from the library google-re2, an extra. Without the library, `re:` says so and every other term works.
+
+For the names of a whole table an expression is rewritten for Polars where it means the same for names that are ASCII.
+Polars has the syntax of Rust's crate `regex`, which is close to RE2's and not the same: `\s` there takes a
+vertical tab, a brace that counts nothing is an error, `&&` in brackets is an intersection. So an expression is read by
+RE2's rules, every class is written out as its ASCII characters, and what has no certain counterpart is left to RE2.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import string
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from rtui.keyspace.text.display import display_text
 from rtui.keyspace.text.glob import PatternError, check_pattern, escape_glob
 from rtui.keyspace.text.identifiers import (
     ANY_NAMES,
@@ -40,7 +53,6 @@ EMPTY: Final = b"{}"
 """Stands for the empty segment at the end of a key."""
 
 FORMS: Final = tuple(sorted(one for one in PLACEHOLDERS if one is not None))
-"""The placeholders of identifiers."""
 
 _SPECIAL: Final = b"|".join(map(re.escape, (*FORMS, NUMBER, *(one for one in ANY_NAMES if one != ANY_TAG), EMPTY)))
 _TOKEN: Final = re.compile(rb"\\(?P<escaped>.)|(?P<special>" + _SPECIAL + rb")", re.DOTALL)
@@ -64,7 +76,7 @@ class PatternSyntaxError(ValueError):
     """A text that is no pattern; the message says why, in safe text without a full stop."""
 
 
-class Step(NamedTuple):
+class PatternStep(NamedTuple):
     """One level of a pattern."""
 
     name: bytes
@@ -72,10 +84,9 @@ class Step(NamedTuple):
     separator: bytes
     """The separator after it; empty for the last segment of a key."""
     is_folded: bool
-    """Whether the name stands for other segments."""
 
 
-def pattern_text(steps: Sequence[Step]) -> bytes:
+def pattern_text(steps: Sequence[PatternStep]) -> bytes:
     """Return a pattern as it is typed."""
     parts = []
     for name, separator, is_folded in steps:
@@ -94,15 +105,15 @@ def check_pattern_text(text: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class QueryPattern:
     """A pattern in a keyspace with certain separators."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[PatternStep, ...]
     glob: bytes | None
     """A glob that matches all its names, and others; None if there is none within the bounds."""
 
 
-def read_pattern(text: bytes, separators: Separators) -> Pattern:
+def read_pattern(text: bytes, separators: Separators) -> QueryPattern:
     """Read a pattern. Raises PatternSyntaxError."""
     check_pattern_text(text)
     known = b"".join((text, *separators.values))
@@ -122,7 +133,7 @@ def read_pattern(text: bytes, separators: Separators) -> Pattern:
         is_folded = mark in name
         first, *rest = name.split(mark)
         whole = b"".join([first, *(stands.pop(0) + one for one in rest)])
-        steps.append(Step(whole, separator, is_folded))
+        steps.append(PatternStep(whole, separator, is_folded))
     if len(steps) > 1 and not steps[-1].name and not text.endswith(EMPTY):
         steps.pop()
         globbed += b"*"
@@ -130,13 +141,13 @@ def read_pattern(text: bytes, separators: Separators) -> Pattern:
         glob = check_pattern(re.sub(rb"\*+", b"*", globbed) if b"\\*" not in globbed else globbed)
     except PatternError:
         glob = None
-    return Pattern(tuple(steps), glob)
+    return QueryPattern(tuple(steps), glob)
 
 
 class PatternMatcher:
     """Tells whether a key has one of some patterns."""
 
-    def __init__(self, patterns: Sequence[Pattern], separators: Separators) -> None:
+    def __init__(self, patterns: Sequence[QueryPattern], separators: Separators) -> None:
         self._patterns = [pattern.steps for pattern in patterns]
         fixed = [step.name for steps in self._patterns for step in steps if not step.is_folded]
         self._names_digits = any(_DIGIT.search(one) for one in (*fixed, *separators.values))
@@ -169,7 +180,7 @@ class PatternMatcher:
         is_numbered = form.pattern is None and form.numbered is not None
         return (form.numbered_likeness if is_numbered else form.likeness) & likeness == likeness
 
-    def _fits(self, steps: Sequence[Step], segments: Sequence[tuple[bytes, bytes]]) -> bool:
+    def _fits(self, steps: Sequence[PatternStep], segments: Sequence[tuple[bytes, bytes]]) -> bool:
         if len(segments) < len(steps):
             return False
         for (wanted, wanted_separator, is_folded), (name, separator) in zip(steps, segments, strict=False):
@@ -187,3 +198,165 @@ class PatternMatcher:
             if not is_any or wanted != self._identifiers.any_name(name):
                 return False
         return True
+
+
+MAX_EXPRESSION_BYTES: Final = 1_024
+
+MAX_PROGRAM_BYTES: Final = 8 << 20
+"""RE2 takes no more memory for one."""
+
+NO_CHARACTER: Final = r"\x{10FFFF}"
+"""Matches nothing in a name that is ASCII."""
+
+ANY_CHARACTER: Final = "(?s:.)"
+
+_WORD_BYTES: Final = frozenset((string.ascii_letters + string.digits + "_").encode())
+_DIGITS: Final = string.digits.encode()
+_CLASSES: Final = {b"d": frozenset(_DIGITS), b"w": _WORD_BYTES, b"s": frozenset(b"\t\n\f\r ")}
+_ALL: Final = frozenset(range(256))
+_CONTROLS: Final = {b"n": 0x0A, b"t": 0x09, b"r": 0x0D, b"f": 0x0C, b"v": 0x0B, b"a": 0x07}
+_GROUP: Final = re.compile(rb"\(\?(?:P?<\w+>|(?P<flags>[ims]*(?:-[ims]+)?:|[ims]+\)))")
+_COUNT: Final = re.compile(rb"\{[0-9]+(?:,[0-9]*)?\}")
+_HEX: Final = re.compile(rb"\\x([0-9A-Fa-f]{2})")
+
+
+class RegexError(ValueError):
+    """An expression that can't be used; the message says why, in safe text without a full stop."""
+
+
+@lru_cache(maxsize=32)
+def compiled(expression: bytes) -> Callable[[bytes], object | None]:
+    """Return the search of a name for an expression, byte by byte; it returns None if not found. Raises RegexError."""
+    if len(expression) > MAX_EXPRESSION_BYTES:
+        raise RegexError(f"an expression has at most {MAX_EXPRESSION_BYTES:,} bytes")
+    try:
+        import re2  # noqa: PLC0415 - optional
+    except ImportError:
+        raise RegexError("re: needs the library google-re2, which comes with rtui's extra regex") from None
+    options: Any = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.max_mem = MAX_PROGRAM_BYTES
+    options.log_errors = False
+    try:
+        found: Callable[[bytes], object | None] = re2.compile(expression, options).search
+    except re2.error as error:
+        why = error.args[0] if error.args else ""
+        why = why.decode("utf-8", "replace") if isinstance(why, bytes) else str(why)
+        raise RegexError(f"the expression can't be read: {display_text(why, limit=120)}") from None
+    return found
+
+
+class NoCounterpartError(Exception):
+    """A part of an expression that is not known to mean the same."""
+
+
+class _Part(NamedTuple):
+    """A part of an expression as it is written for Polars, and the offset after it."""
+
+    text: str
+    end: int
+
+
+def ascii_regex(expression: bytes) -> str | None:
+    """Return the expression for `str.contains` that finds the same names that are ASCII; None without a certain one.
+
+    The expression is one that RE2 takes.
+    """
+    import polars as pl  # noqa: PLC0415 - only where there is a table
+
+    parts, at = [], 0
+    try:
+        while at < len(expression):
+            text, at = _part(expression, at)
+            parts.append(text)
+        found = "".join(parts)
+        pl.Series([""]).str.contains(found)
+    except (NoCounterpartError, pl.exceptions.ComputeError):
+        return None
+    return found
+
+
+def one_of_bytes(members: Iterable[int], *, is_negated: bool = False) -> str:
+    """Return the class of the ASCII characters among some bytes."""
+    ascii_members = sorted(member for member in members if member < 0x80)
+    if bytes(ascii_members) == _DIGITS:  # half the time that a class of ten takes
+        return r"\D" if is_negated else r"\d"
+    written = "".join(escaped(chr(member)) for member in ascii_members)
+    if not written:
+        return ANY_CHARACTER if is_negated else NO_CHARACTER
+    return f"[{'^' if is_negated else ''}{written}]"
+
+
+def escaped(text: str) -> str:
+    """Return the expression for exactly this text, in brackets and out of them."""
+    return "".join(one if one.isalnum() or ord(one) >= 0x80 else f"\\x{{{ord(one):x}}}" for one in text)
+
+
+def _part(expression: bytes, at: int) -> _Part:
+    byte = expression[at : at + 1]
+    if byte in _READERS:
+        return _READERS[byte](expression, at)
+    if byte == b"{" and (count := _COUNT.match(expression, at)) is not None:
+        return _Part(count[0].decode(), count.end())
+    return _Part(byte.decode() if byte in b".^$*+?|)" else one_of_bytes(byte), at + 1)
+
+
+def _group(expression: bytes, at: int) -> _Part:
+    """Read the beginning of a group, and the flags that are set there."""
+    if expression[at + 1 : at + 2] != b"?":
+        return _Part("(?:", at + 1)
+    group = _GROUP.match(expression, at)
+    if group is None:
+        raise NoCounterpartError
+    return _Part("(?:" if group["flags"] is None else group[0].decode(), group.end())
+
+
+def _escape(expression: bytes, at: int) -> _Part:
+    """Read a backslash escape outside of brackets."""
+    letter = expression[at + 1 : at + 2]
+    if letter in _CLASSES or letter.lower() in _CLASSES:
+        return _Part(one_of_bytes(_CLASSES[letter.lower()], is_negated=letter.isupper()), at + 2)
+    if letter in (b"b", b"B", b"A", b"z"):
+        return _Part(f"\\{letter.decode()}", at + 2)
+    member, end = _character(expression, at)
+    return _Part(one_of_bytes((member,)), end)
+
+
+def _character(expression: bytes, at: int) -> tuple[int, int]:
+    """Read one byte that stands for itself or is escaped; return it and the offset after it."""
+    if expression[at : at + 1] != b"\\":
+        return expression[at], at + 1
+    letter = expression[at + 1 : at + 2]
+    if letter in _CONTROLS:
+        return _CONTROLS[letter], at + 2
+    if (code := _HEX.match(expression, at)) is not None:
+        return int(code[1], 16), code.end()
+    if not letter or letter[0] in _WORD_BYTES or letter[0] >= 0x80:
+        raise NoCounterpartError
+    return letter[0], at + 2
+
+
+def _brackets(expression: bytes, at: int) -> _Part:
+    """Read a class in brackets."""
+    is_negated = expression[at + 1 : at + 2] == b"^"
+    at += 1 + is_negated
+    start, members = at, set[int]()
+    while at == start or expression[at : at + 1] != b"]":
+        letter = expression[at + 1 : at + 2]
+        if expression[at : at + 1] == b"\\" and letter.lower() in _CLASSES:
+            of_class = _CLASSES[letter.lower()]
+            members |= _ALL - of_class if letter.isupper() else of_class
+            at += 2
+            continue
+        if expression.startswith(b"[:", at) or (expression[at : at + 1] == b"-" and at != start and letter != b"]"):
+            raise NoCounterpartError
+        low, at = _character(expression, at)
+        if expression[at : at + 1] == b"-" and expression[at + 1 : at + 2] != b"]":
+            high, at = _character(expression, at + 1)
+            members.update(range(low, high + 1))
+        else:
+            members.add(low)
+    return _Part(one_of_bytes(members, is_negated=is_negated), at + 1)
+
+
+_READERS: Final = {b"\\": _escape, b"[": _brackets, b"(": _group}

@@ -22,14 +22,13 @@ from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import counted, seconds, written_keys
 from rtui.analysis.query.deciding import fact_tests, name_test, slots_in
 from rtui.analysis.query.query import Query, Term
-from rtui.analysis.query.terms import Fact, Form
+from rtui.analysis.query.terms import Fact, TermForm
 from rtui.keyspace.slots import SLOTS, joined_ranges
 from rtui.keyspace.text.display import SafeText, display, display_text
-from rtui.keyspace.text.glob import Matcher, PatternError, check_pattern
-from rtui.keyspace.text.java_names import HEADER
+from rtui.keyspace.text.glob import GlobMatcher, PatternError, check_pattern
 from rtui.keyspace.text.matching import nearest_word
 from rtui.keyspace.text.quantities import Bounds
-from rtui.keyspace.text.segments import Separators
+from rtui.keyspace.text.segments import HEADER, Separators
 
 SCAN_US: Final = 1.0
 """Server time for a key that SCAN visits, in µs: 0.54 and about 30 for each call, of which a gentle one visits 55 keys
@@ -79,7 +78,6 @@ class PlanCost:
     scanned: int | None
     """Keys that SCAN visits; None if unknown, 0 if names are known already."""
     asked: int | Estimate | None
-    """Keys of which the first fact is asked."""
     commands: int | None
     """Questions about keys, SCANs left out."""
     seconds: float | None
@@ -92,7 +90,6 @@ class Plan:
 
     query: Query
     server: ServerFilter
-    """The filters of SCAN."""
     stages: tuple[Fact, ...]
     """Facts that are asked of each key that may still match, in this order."""
     columns: tuple[Fact, ...]
@@ -206,7 +203,7 @@ def names_beside(query: Query, match: bytes | None) -> tuple[bytes, ...]:
     """Return the names that globs of a query are written like, where the server leaves them out by `match`."""
     if match is None:
         return ()
-    filtered = Matcher(match)
+    filtered = GlobMatcher(match)
     globs = (term.sole_name for term in query.about(Fact.NAME) if term.name == "glob")
     return tuple(dict.fromkeys(glob for glob in globs if glob is not None and not filtered(glob)))
 
@@ -231,7 +228,7 @@ def passing(terms: Sequence[Term]) -> float:
     """Return the share of keys that terms about one fact are assumed to let through, 0 … 1."""
     share = 1.0
     for term in terms:
-        one = _PASSING[term.spec.fact] * (1.2 if term.spec.form is Form.NAMES and len(term.values) > 1 else 1)
+        one = _PASSING[term.spec.fact] * (1.2 if term.spec.form is TermForm.NAMES and len(term.values) > 1 else 1)
         share *= 1 - one if term.is_negated else one
     return share
 

@@ -15,7 +15,7 @@ from heapq import nsmallest
 from typing import Any, Final
 
 from rtui.analysis.facts import NO_EXPIRY
-from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, Fact, Form, Keyword, TermSpec
+from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, Fact, NumberKeyword, TermForm, TermSpec
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.display import EscapeSyntaxError, SafeText, display, display_text, quoted, unescape
 from rtui.keyspace.text.matching import natural
@@ -27,12 +27,11 @@ WILDCARD: Final = re.compile(r"[*?]|\[[^\]]+\]")
 HEAD: Final = re.compile(r"([A-Za-z]{1,16})(:|<=|>=|<|>)")
 """A possible term name and its operator."""
 
-Value = bytes | Bounds | Keyword
-"""One of the alternatives of a term."""
+Value = bytes | Bounds | NumberKeyword
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class QuerySpan:
     """A part of a query line: characters from `start` up to `end`."""
 
     start: int
@@ -43,7 +42,7 @@ class Span:
 class Problem:
     """An error in a part of a line, or a suggestion for it."""
 
-    span: Span
+    span: QuerySpan
     message: SafeText
     """The error, without a full stop."""
     meant: tuple[str, ...] = ()
@@ -51,14 +50,13 @@ class Problem:
 
     @property
     def sentence(self) -> SafeText:
-        """All of it in one plain sentence."""
         text = self.message[:1].upper() + self.message[1:]
         if self.meant:
             text += f"; did you mean {display_text(self.meant[0], limit=80)}?"
         return SafeText(text if text.endswith("?") else f"{text}.")
 
 
-NOWHERE: Final = Span(0, 0)
+NOWHERE: Final = QuerySpan(0, 0)
 """The span of terms that were not typed."""
 
 
@@ -71,8 +69,7 @@ class Term:
     values: tuple[Value, ...]
     """At least one; for text, a glob or an expression exactly one."""
     is_negated: bool = False
-    span: Span = field(default=NOWHERE, compare=False)
-    """Where it was typed."""
+    span: QuerySpan = field(default=NOWHERE, compare=False)
 
     @property
     def spec(self) -> TermSpec:
@@ -92,9 +89,9 @@ class Term:
 
     def _written(self) -> str:
         spec = self.spec
-        if spec.form is Form.TEXT:
+        if spec.form is TermForm.TEXT:
             return _written_text(self.name, self.names[0])
-        if spec.form is Form.NAMES:
+        if spec.form is TermForm.NAMES:
             return f"{self.name}:{','.join(_written_name(spec, name) for name in self.names)}"
         syntax = spec.syntax
         assert syntax is not None  # noqa: S101 - terms of numbers have one
@@ -136,7 +133,7 @@ class Query:
 
     terms: tuple[Term, ...] = ()
     hints: tuple[Problem, ...] = field(default=(), compare=False)
-    """Words of the line that are right, but look like something else that was meant; see `near_misses`."""
+    """Words of the line that are right, but look like something else that was meant; see `hints`."""
     doubts: tuple[Problem, ...] = field(default=(), compare=False)
     """The same, where that is likely only if nothing is found."""
 
@@ -152,13 +149,11 @@ class Query:
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """The facts that its terms need beside the name, in the order of the table of terms."""
         needed = {term.spec.fact for term in self.terms} - {Fact.NAME}
         return tuple(fact for fact in Fact if fact in needed)
 
 
 EVERYTHING: Final = Query()
-"""Finds every key."""
 
 
 def query_of(*terms: Term | None) -> Query:
@@ -206,7 +201,6 @@ def written_bytes(raw: bytes, *, forbidden: str = "") -> SafeText:
 
 
 def in_quotes(shown: SafeText | str) -> SafeText:
-    """Put safe text in quotes."""
     return SafeText('"' + shown.replace("\\", "\\\\").replace('"', '\\"') + '"')
 
 
@@ -215,7 +209,7 @@ _OVERSHOOT: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class MatchOrder:
     """The sort order of matches."""
 
     fact: Fact
@@ -240,7 +234,7 @@ class Order:
 class Matches:
     """The matches so far."""
 
-    def __init__(self, limit: int, order: Order | None = None) -> None:
+    def __init__(self, limit: int, order: MatchOrder | None = None) -> None:
         """Keep at most `limit`: the first that are found, or with `order` the first in that order."""
         self.limit = limit
         self.order = order
@@ -257,7 +251,6 @@ class Matches:
 
     @property
     def is_full(self) -> bool:
-        """Whether further matches are counted only."""
         return self.order is None and self.listed >= self.limit
 
     @property
@@ -301,7 +294,6 @@ class Matches:
         self.revision += 1
 
     def clear(self) -> None:
-        """Forget all: they are searched for anew."""
         self.count = self._drained = 0
         self._kept = []
         self._names = set()

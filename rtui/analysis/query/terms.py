@@ -57,11 +57,10 @@ _NAMES: Final = {
 }
 
 
-class Keyword(Enum):
+class NumberKeyword(Enum):
     """A value that is no number where numbers stand."""
 
     NONE = "none"
-    """No value, such as no TTL."""
 
 
 def parse_slot(text: str) -> int:
@@ -85,7 +84,7 @@ PLACES: Final = (SLOT, SHARD)
 """Numbers of places, which are not compared."""
 
 
-class Form(Enum):
+class TermForm(Enum):
     """The form of the values after the name of a term."""
 
     TEXT = "text"
@@ -106,20 +105,18 @@ class TermSpec:
 
     name: str
     fact: Fact
-    form: Form
+    form: TermForm
     help: str
     """The keys it finds; a phrase without a full stop."""
     examples: tuple[str, ...]
     syntax: Syntax | None = None
-    """How its numbers are written."""
-    keyword: Keyword | None = None
+    keyword: NumberKeyword | None = None
     """A value that is no number."""
     scale: int = 1
     """Units of its numbers in one unit of the fact: typed in milliseconds and known in seconds, it is 1,000."""
     is_left: bool = False
     """Whether its numbers are the time left until the known moment."""
     known: tuple[bytes, ...] = ()
-    """Names that are likely."""
     tried: Mapping[str, str] = field(default_factory=dict)
     """Words that people try as its value, in lower case, and the value that they mean."""
 
@@ -166,29 +163,29 @@ TERMS: Final[dict[str, TermSpec]] = {
         TermSpec(
             TEXT,
             Fact.NAME,
-            Form.TEXT,
+            TermForm.TEXT,
             "names that contain it; lower-case letters match capitals, too. Mostly written without text:",
             ("cart", '"two words"'),
         ),
         TermSpec(
             GLOB,
             Fact.NAME,
-            Form.TEXT,
+            TermForm.TEXT,
             "names that match as a whole: * any characters, ? one, [ab] one of them. Mostly written without glob:",
             ("user:*:cart", "session:[0-9]*"),
         ),
         TermSpec(
             REGEX,
             Fact.NAME,
-            Form.TEXT,
+            TermForm.TEXT,
             "names in which a regular expression (RE2) is found; ^ and $ are their ends",
             (r"re:^user:\d+$", "re:(?i)cart"),
         ),
-        TermSpec("in", Fact.NAME, Form.NAMES, "keys below a namespace", ("in:shop:user", "in:shop,app")),
+        TermSpec("in", Fact.NAME, TermForm.NAMES, "keys below a namespace", ("in:shop:user", "in:shop,app")),
         TermSpec(
             "pattern",
             Fact.NAME,
-            Form.NAMES,
+            TermForm.NAMES,
             "names of this pattern; {id}, {uuid}, {hash}, {date}, {ip} and {email} stand for identifiers, {n} for a "
             "number in a name, {*} for any other name; with a separator at the end, all keys below",
             ("pattern:user:{id}:orders", "pattern:page_{n}", "pattern:shop:{*}:"),
@@ -196,14 +193,14 @@ TERMS: Final[dict[str, TermSpec]] = {
         TermSpec(
             "tag",
             Fact.NAME,
-            Form.NAMES,
+            TermForm.NAMES,
             "keys with this hash tag, which is what stands between { and }",
             ("tag:campaign42",),
         ),
         TermSpec(
             "slot",
             Fact.NAME,
-            Form.NUMBERS,
+            TermForm.NUMBERS,
             "keys of this hash slot, or of a range of slots",
             ("slot:2734", "slot:0-5460"),
             SLOT,
@@ -211,14 +208,14 @@ TERMS: Final[dict[str, TermSpec]] = {
         TermSpec(
             "node",
             Fact.NAME,
-            Form.NAMES,
+            TermForm.NAMES,
             "keys of the slots that a node of the cluster serves, or a replica's primary; by host:port, or by host",
             ("node:10.0.0.5:6379",),
         ),
         TermSpec(
             "shard",
             Fact.NAME,
-            Form.NUMBERS,
+            TermForm.NUMBERS,
             "keys of a shard of the cluster, which are numbered by their first slots",
             ("shard:1", "shard:1-3"),
             SHARD,
@@ -226,7 +223,7 @@ TERMS: Final[dict[str, TermSpec]] = {
         TermSpec(
             "type",
             Fact.TYPE,
-            Form.NAMES,
+            TermForm.NAMES,
             "keys of this type",
             ("type:hash", "type:hash,set"),
             known=tuple(TYPES),
@@ -235,18 +232,18 @@ TERMS: Final[dict[str, TermSpec]] = {
         TermSpec(
             "ttl",
             Fact.TTL,
-            Form.NUMBERS,
+            TermForm.NUMBERS,
             "keys by what is left of their time to live, or without one",
             ("ttl:none", "ttl<10m", "ttl:10m..1h"),
             quantities.DURATION,
-            Keyword.NONE,
+            NumberKeyword.NONE,
             is_left=True,
             tried=_TRIED_TTLS,
         ),
         TermSpec(
             "expires",
             Fact.TTL,
-            Form.NUMBERS,
+            TermForm.NUMBERS,
             "keys that expire in a range of time, in UTC",
             ("expires:2026-11-22T21:31..21:33", "expires<2026-12-01"),
             quantities.MOMENT,
@@ -254,7 +251,7 @@ TERMS: Final[dict[str, TermSpec]] = {
         TermSpec(
             "idle",
             Fact.IDLE,
-            Form.NUMBERS,
+            TermForm.NUMBERS,
             "keys that nobody has used for so long",
             ("idle>30d",),
             quantities.DURATION,
@@ -263,7 +260,7 @@ TERMS: Final[dict[str, TermSpec]] = {
         TermSpec(
             "freq",
             Fact.FREQUENCY,
-            Form.NUMBERS,
+            TermForm.NUMBERS,
             "keys by the server's access counter, 0 to 255, where it keeps one (LFU)",
             ("freq>100",),
             quantities.COUNTER,
@@ -271,7 +268,7 @@ TERMS: Final[dict[str, TermSpec]] = {
         TermSpec(
             "enc",
             Fact.ENCODING,
-            Form.NAMES,
+            TermForm.NAMES,
             "keys in this encoding",
             ("enc:listpack", "enc:raw,int"),
             known=ENCODINGS,
@@ -280,7 +277,7 @@ TERMS: Final[dict[str, TermSpec]] = {
         TermSpec(
             "size",
             Fact.MEMORY,
-            Form.NUMBERS,
+            TermForm.NUMBERS,
             "keys by the memory they take (MEMORY USAGE); K, M and G are binary",
             ("size>1M", "size:1K..64K"),
             quantities.SIZE,
@@ -288,11 +285,10 @@ TERMS: Final[dict[str, TermSpec]] = {
         TermSpec(
             "len",
             Fact.LENGTH,
-            Form.NUMBERS,
+            TermForm.NUMBERS,
             "keys by their length: bytes of a string, fields of a hash, members, entries",
             ("len>10000", "len:1"),
             quantities.COUNT,
         ),
     )
 }
-"""All terms by their names, cheapest to answer first."""

@@ -43,7 +43,6 @@ LEAST_GROWTH: Final = 0.01
 """A namespace is listed as grown or shrunk where the change is at least this share of the larger of both numbers."""
 
 MOST_NODES: Final = 5
-"""So many nodes that came or went are named."""
 
 LEAST_POINTS: Final = 1
 """Percentage points from which a change in the share of keys without TTL is listed."""
@@ -115,7 +114,6 @@ class NamespaceChange:
         return Fate.UNCLEAR if Direction.UNCLEAR in directions else Fate.SAME
 
     def walk(self, depth: int | None = None) -> Iterator[NamespaceChange]:
-        """Yield this namespace and all below it, down to a level."""
         yield self
         if depth is None or len(self.path) < depth:
             for child in self.children:

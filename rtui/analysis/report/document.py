@@ -109,7 +109,6 @@ class Scope(Struct, frozen=True, gc=False):
 
     @property
     def is_filtered(self) -> bool:
-        """Whether only some keys were asked for, by their names or their type."""
         return self.match is not None or self.key_type is not None
 
 
@@ -409,7 +408,6 @@ class SlotTag(Struct, frozen=True, gc=False):
 
     slot: SlotNumber
     tag: Name
-    """What stands between the braces."""
     keys: Figure
     memory_bytes: Figure | None
     at_least: bool = False
@@ -459,7 +457,6 @@ class ClusterNode(Struct, frozen=True, gc=False):
     label: Text
     """Host and port; of the primary, also where a replica was asked."""
     role: Text = ""
-    """Of the server that was asked."""
     product: Text = ""
     version: Text = ""
     slots: SlotRanges = ()
@@ -515,7 +512,6 @@ class ClusterReport(Struct, frozen=True, gc=False):
     """In the order of their first slots."""
     uncovered: tuple[UncoveredSlots, ...] = ()
     moving: tuple[MovingSlot, ...] = field(default=(), name="moving_slots")
-    """By their numbers."""
 
     def owner_of(self, slot: int) -> ClusterNode | None:
         return next((node for node in self.nodes if any(first <= slot <= last for first, last in node.slots)), None)

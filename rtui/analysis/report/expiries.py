@@ -77,7 +77,6 @@ class ExpiryBins:
         return sum(one.keys for one in self._bins)
 
     def bins(self) -> list[Bin]:
-        """Return all bins that hold keys, soonest first."""
         return self._bins
 
     def _level(self, minute: int) -> int:
@@ -117,7 +116,6 @@ FLANK: Final = 8
 """Width of a cliff's surroundings on either side, as a multiple of its own."""
 
 LONGEST_CLIFF: Final = 16
-"""Most bins of a cliff."""
 
 LEAST_SHARE: Final = 0.02
 LEAST_KEYS: Final = 20

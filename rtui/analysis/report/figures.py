@@ -158,7 +158,6 @@ class SizeSums(NamedTuple):
 
     total: float = 0.0
     squares: float = 0.0
-    """The sum of the squares of the sizes."""
     largest: tuple[float, ...] = ()
     """The largest sizes, descending, at most MOST_LARGE of them."""
 
@@ -179,7 +178,6 @@ class _CappedSums(NamedTuple):
     """Bytes above the cap, of all keys together."""
     kept: float
     squares: float
-    """The sum of the squares of the capped sizes."""
     largest: float
 
     @property
@@ -294,7 +292,6 @@ class SampleBytes:
 
 
 SHARES: Final = (0.5, 0.9, 0.99)
-"""The quantiles of a report."""
 
 
 class Figures:
@@ -310,7 +307,6 @@ class Figures:
         self._memory_bytes = memory_bytes
 
     def all_keys(self) -> tuple[Figure, Figure]:
-        """Return the number of all keys, and their share of all."""
         return self._keys, 1.0 if self._keys else 0.0
 
     def keys(self, count: float) -> Figure:
@@ -322,7 +318,6 @@ class Figures:
         return count
 
     def share_keys(self, count: int) -> Figure:
-        """Return their share of all keys."""
         return self.share(count, self._keys)
 
     def share(self, count: int, of: int) -> Figure:
@@ -334,7 +329,6 @@ class Figures:
         return total
 
     def share_memory(self, total: int, sums: Callable[[], SizeSums]) -> Figure:
-        """Return their share of the bytes of all keys."""
         return self.share(total, self._memory_bytes)
 
     def by_use(self, counts: Sequence[int], of: int) -> tuple[Figure, ...]:
@@ -364,11 +358,9 @@ class Counted(NamedTuple):
     """How many keys a summary is of."""
 
     keys: int = 0
-    """Keys inspected."""
     unread_keys: int = 0
     """Keys of which only the name is known."""
     vanished_keys: int = 0
-    """Keys that were gone when they were asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,7 +387,6 @@ class SampleFigures(Figures):
         self._bytes = SampleBytes(sums_of(memory), memory.count, self._population, keyspace.memory_bytes)
 
     def all_keys(self) -> tuple[Figure, Figure]:
-        """Return the number of keys in the keyspace, at least that of the sample, and the share 1."""
         return self.keys(self._keys) if self._population is None else self._population, 1.0
 
     def keys(self, count: float) -> Estimate:

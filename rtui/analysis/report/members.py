@@ -62,7 +62,6 @@ LARGEST_NUMBER: Final = 2.0**64
 LARGEST_COUNT: Final = 2**63 - 1
 
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=LARGEST_COUNT)]
-"""A whole number."""
 
 Number: TypeAlias = Annotated[float, Meta(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
 """A time in seconds, a share, or another number that is not whole."""
@@ -95,7 +94,6 @@ class StringReport(Struct, frozen=True, gc=False):
 
     asked_keys: Count
     length_bytes: Count
-    """The sum of their lengths."""
     long_keys: Count
     """Those of more than MOST_SHORT bytes."""
     tiny_keys: Count
@@ -188,7 +186,6 @@ class ExpiryReport(Struct, frozen=True, gc=False):
     timelines: tuple[Timeline, ...] = ()
     """The whole keyspace first, then the namespaces with most keys that expire."""
     cliffs: tuple[Cliff, ...] = ()
-    """Most keys first."""
     false_alarms: Number = msgspec.field(default=0.0, name="expected_false_alarms")
     """How many cliffs a keyspace of even expiries is expected to show by chance."""
 
@@ -212,7 +209,6 @@ class RuleSetting(Struct, frozen=True, gc=False):
     """What a registry sets of a rule."""
 
     severity: Text
-    """off, warn or error."""
     parameters: dict[Text, bool | int | float | tuple[Text, ...]] = {}
     """Those that are set: durations in milliseconds, sizes in bytes."""
 
@@ -241,7 +237,6 @@ class ExpectationReport(Struct, frozen=True, gc=False):
     known_keys: Count = 0
     """Inspected keys of the pattern whose fact is known: if those are not all, there may be more that break it."""
     examples: tuple[Name, ...] = ()
-    """Some of the keys that break it."""
     long_names: tuple[LongName, ...] = ()
     """Some of those whose names are too long for that."""
 
@@ -264,7 +259,6 @@ class EntryReport(Struct, frozen=True, gc=False):
     """Keys by type as the server names it, most first."""
     expectations: tuple[ExpectationReport, ...] = ()
     examples: tuple[Name, ...] = ()
-    """Some of its keys."""
     purpose: Text = ""
     owner: Text = ""
     scene: Text = ""
@@ -297,7 +291,6 @@ class RegistryReport(Struct, frozen=True, gc=False):
     file: Text
     """The name of the file, without its folder."""
     registered_keys: Figure
-    """Keys that have a registered pattern."""
     registered_share: Figure
     """Of all keys, 0 … 1."""
     registered_memory_bytes: Figure | None
@@ -334,11 +327,9 @@ class NameRuleReport(Struct, frozen=True, gc=False):
     """Of all keys, 0 … 1."""
     memory_bytes: Figure | None
     places: tuple[NamePlace, ...] = ()
-    """Most keys first."""
     other_keys: Figure = 0
     """Keys in places that are not listed."""
     examples: tuple[Name, ...] = ()
-    """Some of all these keys."""
 
 
 class NamingReport(Struct, frozen=True, gc=False):
@@ -349,7 +340,6 @@ class NamingReport(Struct, frozen=True, gc=False):
 
 
 MOST_EXAMPLES: Final = 5
-"""Keys that are named of each reference."""
 
 
 @dataclass
@@ -366,11 +356,9 @@ class CheckedReference:
     """The pattern of the keys it points to, or of the twin key."""
     is_twin: bool = False
     matching: int = 0
-    """Keys of the pattern."""
     looked_at: int = 0
     """Keys of it that were read: all, or chosen at random."""
     values: int = 0
-    """Values that were followed."""
     broken_values: int = 0
     """Values that lead to no key; for a twin, values that are missing there or only there."""
     broken_keys: int = 0
@@ -411,7 +399,6 @@ class ReferenceChecks:
     keys: int = 0
     """Keys of the keyspace that were listed."""
     is_complete: bool = False
-    """Whether all keys were listed."""
     failure: str = ""
     """Why it ended early; a safe sentence without a full stop."""
     touched: int = 0

@@ -31,8 +31,7 @@ from rtui.analysis.report.tables.cells import LONG_IDLE_BIN, plain, share_above
 from rtui.analysis.report.tables.table import label
 from rtui.keyspace.text.display import display
 from rtui.keyspace.text.identifiers import ANY, ANY_NAMES, Identifiers
-from rtui.keyspace.text.java_names import swapped
-from rtui.keyspace.text.segments import Segment, Separators
+from rtui.keyspace.text.segments import Segment, Separators, swapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +80,12 @@ class Fit(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class ReportPlace:
     """Where a report counts the keys of a namespace."""
 
     node: Node
     fit: Fit
     path: tuple[Step, ...] = ()
-    """The steps from the root of the report to the node."""
 
 
 class ReportedNamespaces:
@@ -97,16 +95,16 @@ class ReportedNamespaces:
         self.report = report
         self.separators = Separators(report.head.scope.separators)
         coverage = report.head.coverage
-        self.root = Place(report.summary.root, Fit.OWN)
+        self.root = ReportPlace(report.summary.root, Fit.OWN)
         self.mark = {CoverageKind.EXACT: Mark.EXACT, CoverageKind.PARTIAL: Mark.AT_LEAST}.get(coverage.kind, Mark.ABOUT)
         """Of the report's own figures."""
         self._total = report.summary.root.stats.memory_bytes
         self._identifiers = Identifiers(report.head.scope.separators)
-        self._below: dict[Place, dict[_Key, Place]] = {}
-        self._known: dict[tuple[Place, bool], NamespaceFigures] = {}
+        self._below: dict[ReportPlace, dict[_Key, ReportPlace]] = {}
+        self._known: dict[tuple[ReportPlace, bool], NamespaceFigures] = {}
         """The figures of places, by whether their keys are those of one namespace."""
 
-    def below(self, place: Place, name: bytes, separator: bytes) -> Place | None:
+    def below(self, place: ReportPlace, name: bytes, separator: bytes) -> ReportPlace | None:
         """Return where the keys of a namespace directly below another one are counted; None where they are not."""
         places = self._below.get(place)
         if places is None:
@@ -122,8 +120,7 @@ class ReportedNamespaces:
             found = places.get((self._identifiers.any_name(name), separator, NodeKind.PATTERN))
         return found
 
-    def children(self, place: Place) -> list[Place]:
-        """Return the places directly below one, in the order of the report."""
+    def children(self, place: ReportPlace) -> list[ReportPlace]:
         if place not in self._below:
             self._below[place] = _places_below(place)
         found = self._below[place]
@@ -133,14 +130,14 @@ class ReportedNamespaces:
         """Return a figure of the report with its mark."""
         return _known(figure, self.mark)
 
-    def find(self, path: Sequence[Segment]) -> Place | None:
+    def find(self, path: Sequence[Segment]) -> ReportPlace | None:
         """Return where the keys of a namespace are counted, by its segments from the first level on."""
-        place: Place | None = self.root
+        place: ReportPlace | None = self.root
         for name, separator in path:
             place = None if place is None else self.below(place, name, separator)
         return place
 
-    def figures(self, place: Place | None, keys: Known) -> NamespaceFigures:
+    def figures(self, place: ReportPlace | None, keys: Known) -> NamespaceFigures:
         """Return the figures of a namespace that has `keys` keys now, by the place where its keys are counted."""
         if place is None:
             return NOTHING_KNOWN
@@ -157,14 +154,14 @@ class ReportedNamespaces:
         has_changed = is_counted and place.fit <= Fit.PART and is_more
         return replace(found, has_changed=True) if has_changed else found
 
-    def all_figures(self, place: Place) -> NamespaceFigures:
+    def all_figures(self, place: ReportPlace) -> NamespaceFigures:
         """Return the figures of all keys that are counted at a place, whatever namespaces they are in."""
         found = self._known.get((place, True))
         if found is None:
             found = self._known[place, True] = self._figures_of(place, is_own=True)
         return found
 
-    def _figures_of(self, place: Place, *, is_own: bool) -> NamespaceFigures:
+    def _figures_of(self, place: ReportPlace, *, is_own: bool) -> NamespaceFigures:
         """Return the figures of a namespace at a place; for one of many in a pattern, without bytes."""
         stats = place.node.stats
         mark = self.mark if is_own else Mark.AT_LEAST if place.fit is Fit.PART else Mark.ABOUT
@@ -190,13 +187,12 @@ class ReportedNamespaces:
         return min(1.0, memory_bytes / total) if total else None
 
     def _share(self, memory: Known | None) -> Known | None:
-        """Return bytes as a share of those of all keys."""
         share = None if memory is None else self.share_of(memory.value)
         if memory is None or share is None:
             return None
         return Known(share, Mark.EXACT if memory.mark is Mark.EXACT else Mark.ABOUT)
 
-    def patterns(self, place: Place, most: int) -> tuple[list[tuple[Node, ...]], int]:
+    def patterns(self, place: ReportPlace, most: int) -> tuple[list[tuple[Node, ...]], int]:
         """Return the patterns of keys below a place, most bytes first, and how many more there are.
 
         Each is the path from the place down; a pattern is where keys end, or are not followed further.
@@ -227,7 +223,7 @@ class ReportedNamespaces:
         return below[:most], 0 if has_all and is_exact else least
 
 
-def _places_below(place: Place) -> dict[_Key, Place]:
+def _places_below(place: ReportPlace) -> dict[_Key, ReportPlace]:
     """Return the places directly below one, by their identity among siblings."""
     merged = {child.separator for child in place.node.children if child.is_of_names}
     has_rest = any(child.kind is NodeKind.OTHER for child in place.node.children)
@@ -237,7 +233,7 @@ def _places_below(place: Place) -> dict[_Key, Place]:
             fit = Fit.PART if has_rest or child.separator in merged else Fit.OWN
         else:
             fit = Fit.MANY if child.name in ANY_NAMES else Fit.PATTERN
-        below = Place(child, max(place.fit, fit), (*place.path, child.step))
+        below = ReportPlace(child, max(place.fit, fit), (*place.path, child.step))
         found[child.name, child.separator, child.kind] = below
         if child.holds_names:
             found[ANY, child.separator, child.kind] = below

@@ -46,7 +46,6 @@ class Preset:
     name: str
     """The value of `--big`."""
     title: str
-    """The thresholds in words."""
     source: str
     """Who published them, and where."""
     string_bytes: int
@@ -130,7 +129,6 @@ _PRESETS: Final = (
 
 
 def preset_names() -> tuple[str, ...]:
-    """Return the names of all presets, the default first."""
     return tuple(one.name for one in _PRESETS)
 
 
@@ -157,13 +155,11 @@ class ThresholdMeasure(StrEnum):
 
 
 NAMESPACES: Final = frozenset({ThresholdMeasure.NEW, ThresholdMeasure.GONE})
-"""Measures that are numbers of namespaces."""
 
 FINDINGS: Final = frozenset({
     ThresholdMeasure.NEW_FINDINGS, ThresholdMeasure.NEW_ERRORS, ThresholdMeasure.GROWN_FINDINGS,
     ThresholdMeasure.GONE_FINDINGS,
 })  # fmt: skip
-"""Measures that are numbers of findings."""
 
 
 class ThresholdUnit(StrEnum):
@@ -191,7 +187,6 @@ class FailOn:
     is_change: bool = True
     """Whether the number is a change, else a value of the second report."""
     written: str = field(default="", compare=False)
-    """The expression as the user wrote it."""
 
 
 _EXPRESSION: Final = re.compile(
@@ -211,9 +206,7 @@ class Expression:
     sign: str
     """`+` or `-` for a change, empty for a value."""
     number: Fraction
-    """Without its sign."""
     digits: str
-    """The number as it is written."""
     unit: str
     """As it is written; may be empty."""
 

@@ -39,7 +39,6 @@ BAD_NAMES: Final = (
     "app:cache:product-recommendations-for-returning-customers:detail:81234",
     "App:Session:9f8e",
 )
-"""The guide's examples of bad names, and two similar ones."""
 
 
 _SHARES: Final = {"session": 44, "detail": 22, "rate": 9, "refresh": 9, "list": 7, "blacklist": 5, "otp": 3, "lock": 1}

@@ -22,7 +22,6 @@ UNKNOWN: Final = (
     "ecm:report:export_job:17",
     "comment:1234:reply.to",
 )
-"""Keys that are missing from the table."""
 
 
 def write_groups(random: Random, keys: int, *, is_good: bool = False) -> Iterator[WriteGroup]:

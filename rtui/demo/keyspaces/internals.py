@@ -53,7 +53,6 @@ def _one(random: Random, number: int, *, is_good: bool = False) -> WriteGroup:
 
 
 def _tagged(random: Random, prefix: str) -> WriteGroup:
-    """Return the writes of two keys that a cluster keeps in one slot."""
     user = prefix.partition("{user:")[2].removesuffix("}")
     profile: dict[str, Argument] = {"name": f"n{user}", "email": f"u{user}@example.com", "role": "user"}
     posts = ("LPUSH", f"{prefix}:posts", *(f"post-{n}" for n in range(random.randrange(1, 8))))

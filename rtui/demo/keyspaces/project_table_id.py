@@ -15,7 +15,6 @@ from typing import Final
 from rtui.demo.writes import Argument, Write, WriteGroup, expires, record, text, until
 
 HOT_TAG: Final = "campaign42"
-"""The tag on far too many keys."""
 
 TAG_RULES: Final = ("foo{}{bar}", "foo{{bar}}zap", "foo{bar}{zap}", "{}:empty", "open{brace", "close}brace{later")
 """A name for each rule about tags."""

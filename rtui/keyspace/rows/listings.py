@@ -15,8 +15,7 @@ from functools import cached_property, wraps
 from itertools import islice
 from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 
-from rtui.keyspace.rows.listing import ARRIVAL, Listing
-from rtui.keyspace.rows.ordering import Sort, Weigher, orders_of
+from rtui.keyspace.rows.listing import ARRIVAL, NamespaceListing, Sort, Weigher, orders_of
 from rtui.keyspace.slices import Slicer, Slices, T, finish, only_while
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
@@ -43,7 +42,6 @@ class Chain:
 
     @property
     def head(self) -> Namespace:
-        """The first namespace."""
         return self.members[0]
 
     @property
@@ -161,25 +159,23 @@ class Listings:
         self._weigher = weigher
         self.chains = Chains(joins=joins_chains)
         self._changes = store.watch()
-        self._by_node: dict[Namespace | None, Listing] = {}
+        self._by_node: dict[Namespace | None, NamespaceListing] = {}
         self.closed: list[bytes] = []
         """The prefixes of the namespaces that were expanded when the store was reset; `take_closed` empties it."""
         self._begin()
 
-    def __iter__(self) -> Iterator[Listing]:
+    def __iter__(self) -> Iterator[NamespaceListing]:
         return iter(self._by_node.values())
 
-    def get(self, namespace: Namespace | None) -> Listing | None:
+    def get(self, namespace: Namespace | None) -> NamespaceListing | None:
         """Return the listing of a namespace, attached or not; None if it was never expanded, or is inside a chain."""
         return self._by_node.get(namespace)
 
     def head(self, namespace: Namespace) -> Namespace:
-        """Return the head of the chain that contains this namespace, or the namespace itself."""
         chain = self.chains.of(namespace)
         return namespace if chain is None else chain.head
 
     def end(self, namespace: Namespace) -> Namespace:
-        """Return the end of the chain that contains this namespace, or the namespace itself."""
         chain = self.chains.of(namespace)
         return namespace if chain is None else chain.end
 
@@ -207,13 +203,13 @@ class Listings:
         self.closed += [listing.node.path() for listing in islice(self._expanded(), MOST_REMEMBERED - len(self.closed))]
         for listing in self._by_node.values():
             listing.parent, listing.expanded = None, []  # They refer to each other; so each is freed at once.
-        self.root = Listing(self.store.root, None)
+        self.root = NamespaceListing(self.store.root, None)
         self._by_node = {self.store.root: self.root}
         self.chains.clear()
         self._arrange_at_once(self.root)
         self.root.arranged = True
 
-    def _expanded(self) -> Iterator[Listing]:
+    def _expanded(self) -> Iterator[NamespaceListing]:
         """Yield the visible listings except the root's, upper ones first."""
         waiting = list(self._by_node.values())[:1]  # the root's, before there is another
         while waiting:
@@ -222,7 +218,7 @@ class Listings:
             if listing.parent is not None:
                 yield listing
 
-    def _forget(self, removed: list[Listing]) -> None:
+    def _forget(self, removed: list[NamespaceListing]) -> None:
         """Forget listings whose namespaces were removed, with everything expanded in them."""
         while removed:
             gone = removed.pop()
@@ -230,7 +226,7 @@ class Listings:
             self.chains.forget(gone.node)
             removed += gone.expanded
 
-    def attach(self, namespace: Namespace) -> Listing:
+    def attach(self, namespace: Namespace) -> NamespaceListing:
         """Return the listing of a namespace, the end of its chain if it is in one, with its rows shown below its own
         row.
 
@@ -239,7 +235,7 @@ class Listings:
         parent = self._by_node[self.head(namespace).parent]
         listing = self._by_node.get(namespace)
         if listing is None:
-            listing = self._by_node[namespace] = Listing(namespace, parent)
+            listing = self._by_node[namespace] = NamespaceListing(namespace, parent)
         if not listing.attached:
             if parent.name_order.position_of(listing.head.ordinal) >= parent.name_count:
                 parent.list_new()
@@ -260,7 +256,7 @@ class Listings:
                 self.check_chain(node)
 
     @until_reset
-    def open(self, listing: Listing) -> Slices[None]:
+    def open(self, listing: NamespaceListing) -> Slices[None]:
         """Open the namespace of a listing, list all of its children and sort them, in slices."""
         yield from self.store.open(listing.node)
         self.follow()
@@ -270,7 +266,7 @@ class Listings:
             yield from self.arrange(listing)
             listing.arranged = True
 
-    def arrange(self, listing: Listing) -> Slices[None]:
+    def arrange(self, listing: NamespaceListing) -> Slices[None]:
         """Sort the children of one listing, in slices."""
         node = listing.node
         slicer, is_reversed = Slicer(self.store.clock), self.is_reversed
@@ -279,7 +275,7 @@ class Listings:
         if listing.node is node:
             listing.set_orders(*orders)
 
-    def _arrange_at_once(self, listing: Listing) -> None:
+    def _arrange_at_once(self, listing: NamespaceListing) -> None:
         if len(listing.node.labels) + listing.node.key_total <= SORT_AT_ONCE:
             finish(self.arrange(listing))
 
@@ -305,7 +301,7 @@ class Listings:
             if is_wanted and node.labels is labels and (keys is None or node.keys is keys):
                 listing.set_orders(*orders)
 
-    def _join_chain(self, listing: Listing) -> Slices[None]:
+    def _join_chain(self, listing: NamespaceListing) -> Slices[None]:
         """Let a listing show the children of the end of the chain that its namespace begins or continues."""
         slicer = Slicer(self.store.clock)
         while listing.parent is not None and self._by_node.get(listing.node) is listing:
@@ -334,7 +330,7 @@ class Listings:
             if lower[0].ordinal < 0:
                 self._forget(listing.expanded)
                 continue
-            between = self._by_node[upper[-1]] = Listing(upper[-1], parent)
+            between = self._by_node[upper[-1]] = NamespaceListing(upper[-1], parent)
             between.head = upper[0]
             between.arranged = True
             self._by_node[lower[-1]] = listing
@@ -344,9 +340,9 @@ class Listings:
             if was_attached:
                 listing.attach()
 
-    def _set_depths(self, top: Listing) -> None:
+    def _set_depths(self, top: NamespaceListing) -> None:
         """Set the depth of a listing and of all listings below it."""
-        below: dict[Listing | None, list[Listing]] = {}
+        below: dict[NamespaceListing | None, list[NamespaceListing]] = {}
         for listing in self._by_node.values():
             below.setdefault(listing.parent, []).append(listing)
         waiting = [top]

@@ -1,8 +1,8 @@
 """The rows of the tree: its expanded part, flattened and addressed by number, without a list of all rows anywhere.
 
-Every expanded namespace has a `Listing`, and row 100,000 is found by walking down from the listing of the root: which
-expanded child contains the offset, and what is the offset in it? So the rows of a million keys cost nothing until they
-are sorted, and eight bytes each then.
+Every expanded namespace has a `NamespaceListing`, and row 100,000 is found by walking down from the listing of the
+root: which expanded child contains the offset, and what is the offset in it? So the rows of a million keys cost nothing
+until they are sorted, and eight bytes each then.
 
 A namespace with nothing in it but one other is shown with it in one row, `a:b:c`, once it has been opened: see
 `listings.Chain`.
@@ -19,13 +19,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum
 
-from rtui.keyspace.rows.listing import Listing
+from rtui.keyspace.rows.listing import NamespaceListing, Sort, Weigher
 from rtui.keyspace.rows.listings import Listings, until_reset
-from rtui.keyspace.rows.ordering import Sort, Weigher
 from rtui.keyspace.slices import Slicer, Slices, finish
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
-from rtui.keyspace.text.java_names import HEADER, swapped
+from rtui.keyspace.text.segments import HEADER, swapped
 
 ALL_BELOW_ROWS = 10_000
 ALL_BELOW_LEVELS = 1_000
@@ -37,7 +36,6 @@ class RowKind(Enum):
     """The kind of a row."""
 
     NAMESPACE = "namespace"
-    """All keys with a common prefix."""
     KEY = "key"
 
 
@@ -54,7 +52,6 @@ class Row:
     ordinal: int
     """The number of the key among the keys of `namespace`; -1 for a namespace. `settle` may renumber keys."""
     depth: int = field(compare=False)
-    """The number of namespace rows that the row is nested in."""
     name: bytes
     """The last segment, without a separator; for a chain, all of its segments."""
 
@@ -84,17 +81,14 @@ class VisibleRows:
 
     @property
     def sort_order(self) -> Sort:
-        """The current sort order."""
         return self._listings.sort_order
 
     @property
     def is_reversed(self) -> bool:
-        """Whether the sort order is reversed."""
         return self._listings.is_reversed
 
     @property
     def is_in_order(self) -> bool:
-        """Whether all rows are sorted, none listed in order of arrival."""
         root = self._listings.root
         return all(listing.is_in_order for listing in self._listings if listing.attached or listing is root)
 
@@ -265,7 +259,6 @@ class VisibleRows:
         return None if above is None or above.parent is None else self.row_of(above)
 
     def end_sibling(self, row: Row, *, last: bool) -> Row:
-        """Return the first, or the last, row of the same namespace."""
         listing = self._listings.get(self.above(row))
         return row if listing is None else self._row_at(listing, listing.child_count - 1 if last else 0)
 
@@ -314,16 +307,16 @@ class VisibleRows:
         if listing is not None:
             yield from self._listings.arrange(listing)
 
-    def _locate(self, index: int) -> tuple[Listing, int]:
+    def _locate(self, index: int) -> tuple[NamespaceListing, int]:
         """Return the listing of a row by number, and the position in it."""
-        listing: Listing = self._listings.root
+        listing: NamespaceListing = self._listings.root
         while True:
             position, below, index = listing.locate(index)
             if below is None:
                 return listing, position
             listing = below
 
-    def _position(self, listing: Listing, row: Row) -> int | None:
+    def _position(self, listing: NamespaceListing, row: Row) -> int | None:
         """Return the position of a row among the listed children, or None."""
         if row.kind is RowKind.NAMESPACE:
             ordinal = self._listings.head(row.namespace).ordinal
@@ -331,7 +324,7 @@ class VisibleRows:
         is_there = listing.key_at(row.ordinal) == row.name
         return listing.name_count + listing.key_order.position_of(row.ordinal) if is_there else None
 
-    def _row_at(self, listing: Listing, position: int) -> Row:
+    def _row_at(self, listing: NamespaceListing, position: int) -> Row:
         node = listing.node
         if position < listing.name_count:
             child = node.namespace_at(listing.name_order.ordinal_at(position))
@@ -340,7 +333,6 @@ class VisibleRows:
         return Row(RowKind.KEY, node, ordinal, listing.depth, node.key_at(ordinal))
 
     def _namespace_row(self, namespace: Namespace, depth: int) -> Row:
-        """Return the row of a namespace, or of the chain that contains it."""
         chain = self._listings.chains.of(namespace)
         if chain is None:
             return Row(RowKind.NAMESPACE, namespace, -1, depth, namespace.name)

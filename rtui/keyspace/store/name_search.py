@@ -26,7 +26,6 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.matching import Match, Matcher
 
 MOST_FOUND: Final = 50
-"""The most namespaces, and the most keys, that are found."""
 
 PER_CHUNK: Final = 64
 """The most matches rated in a chunk of some two thousand names."""

@@ -76,7 +76,6 @@ class ShardedDict(Generic[V]):
         return self.shards[hash(key) & SHARDS - 1].get(key)
 
     def values(self) -> Iterator[V]:
-        """Return all values, in no particular order."""
         return chain.from_iterable(shard.values() for shard in self.shards)
 
 
@@ -84,7 +83,6 @@ Child: TypeAlias = "Namespace | bytes | int"
 """A namespace; its inline suffixes until somebody accesses it; only its count if its names were dropped."""
 
 Children: TypeAlias = "dict[bytes, Child] | ShardedDict[Child]"
-"""Namespaces by label."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -110,7 +108,6 @@ class Namespace:
     children: Children | None = None
     """The namespaces directly below by label; None unless listed."""
     labels: list[bytes] = field(init=False)
-    """The labels of the children by ordinal."""
     keys: PackedNames | None = None
     """The names of the keys directly below by ordinal; None while there are none."""
     suffixes: PackedNames | bytes | None = None
@@ -132,7 +129,7 @@ class Namespace:
     expected: dict[tuple[Segment, ...], Estimated] | None = None
     """Estimates of namespaces below by their path from here, until this one is opened."""
     java_separator: bytes = b""
-    """For the root, the byte behind the mark of names that Java has serialised, see `java_names`."""
+    """For the root, the byte behind the mark of names that Java has serialised, see `segments`."""
     brace_before: bool = field(init=False)
     """Whether the prefix contains a `{`, so that no hash tag can begin below."""
     _ordinal: int = -1
@@ -149,7 +146,6 @@ class Namespace:
 
     @property
     def name(self) -> bytes:
-        """The segment without its separator."""
         return self.label[: len(self.label) - len(self.separator)]
 
     @property
@@ -181,7 +177,6 @@ class Namespace:
         return self.suffixes.size_bytes if isinstance(self.suffixes, PackedNames) else len(self.suffixes or b"")
 
     def upwards(self) -> Iterator[Namespace]:
-        """Yield this namespace, its parent, and so on up to the root."""
         node: Namespace | None = self
         while node is not None:
             yield node
@@ -203,7 +198,6 @@ class Namespace:
         return b"".join([node.label for node in self.upwards()][::-1])
 
     def segments(self) -> tuple[Segment, ...]:
-        """Return the segments from the first level down to this one."""
         found = [Segment(node.name, node.separator) for node in self.upwards() if node.parent is not None]
         return tuple(reversed(found))
 
@@ -223,13 +217,11 @@ class Namespace:
         return node
 
     def namespace_at(self, ordinal: int) -> Namespace:
-        """Return the child namespace with this number, the same object each time."""
         child = self.child(self.labels[ordinal])
         child._ordinal = ordinal
         return child
 
     def separator_at(self, ordinal: int) -> bytes:
-        """Return the separator that ends the label of the child namespace with this number."""
         child = self.listed_children()[self.labels[ordinal]]
         return child.separator if isinstance(child, Namespace) else self.separator
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from rtui.keyspace.text.java_names import HEADER
+from rtui.keyspace.text.segments import HEADER
 
 MAX_INLINE_NAMES = 8
 MAX_INLINE_BYTES = 64
@@ -111,7 +111,6 @@ class Chunk:
     """A run of names: name i is `blob[bounds[i]:bounds[i + 1]]`."""
 
     blob: bytes
-    """The names, one after the other."""
     bounds: array[int]
     """The offset of each name and of the end of the last one, from 0 to the length of the blob."""
 
@@ -169,7 +168,6 @@ class Chunk:
         return Chunk(self.blob.lower(), self.bounds)
 
     def without(self, indices: Sequence[int]) -> Chunk:
-        """Return the names in order, without the ones at these indices."""
         gone = set(indices)
         return Chunk.of([name for index, name in enumerate(self.names()) if index not in gone])
 
@@ -356,7 +354,6 @@ class SplitNames:
     """
 
     count: int
-    """The number of keys."""
     flat: list[Chunk]
     """The keys without a separator."""
     labels: list[bytes]

@@ -15,7 +15,7 @@ store is lazy. With the keys `shop:user:1`, `shop:user:2`, `shop:cart:1` and `lo
 4. *Settle*: SCAN may return a key twice. When a scan has ended, repeats are found and removed, from the counts too, see
    `remove_repeats`.
 
-Names that Java has serialised are kept in the form in which they are split, see `java_names`: all below a namespace of
+Names that Java has serialised are kept in the form in which they are split, see `segments`: all below a namespace of
 their own.
 
 Before any of that, a sample of the keyspace may say which namespaces to expect: they are listed with count 0 and an
@@ -36,14 +36,12 @@ from rtui.keyspace.slices import Clock, Slicer, Slices, only_while
 from rtui.keyspace.store.namespace import Estimated, Namespace
 from rtui.keyspace.store.packed_names import PackedNames, SplitNames, pack_inline, unpack_inline
 from rtui.keyspace.store.routing import CHILD_BYTES, NAMESPACE_BYTES, Memory, Router, free_some
-from rtui.keyspace.text.java_names import all_swapped
-from rtui.keyspace.text.segments import Segment, Separators
+from rtui.keyspace.text.segments import Segment, Separators, all_swapped
 
 PASS_NAMES = 1 << 22
 """The approximate number of hashes collected in one pass: 32 MiB."""
 
 SET_SIZE = 1 << 14
-"""The approximate maximum of hashes, or names, in a set at a time."""
 
 
 def remove_inline_repeats(inline: bytes) -> tuple[bytes, int]:
@@ -121,7 +119,6 @@ class Changes:
     grown: set[Namespace] = field(default_factory=set)
     """Namespaces that have got more children, behind their earlier ones."""
     reshaped: set[Namespace] = field(default_factory=set)
-    """Namespaces whose children were renumbered."""
 
 
 class NamespaceStore:
@@ -173,7 +170,7 @@ class NamespaceStore:
             self.take(self.swapped(keys))
 
     def swapped(self, names: Sequence[bytes]) -> Sequence[bytes]:
-        """Convert raw names to the split form in which they are kept, or back: see `java_names`."""
+        """Convert raw names to the split form in which they are kept, or back: see `segments`."""
         return all_swapped(names, self.separators.java_separator)
 
     def take(self, keys: Sequence[bytes]) -> None:
@@ -428,7 +425,6 @@ class Refill:
         self._store.changed([self._prefix + suffix for suffix in suffixes])
 
     def done(self) -> None:
-        """End with the scan complete: the count is now the number of keys found."""
         if self._under_way():
             self._node.refilling = False
             self._store.correct(self._node, self._found - self._node.count)

@@ -10,7 +10,7 @@ long as neither is shortened:
   `\uNNNN`.
 * A combining mark is shown on the letter before it, but only where the result is in Unicode's composed form (NFC), so
   that the two spellings of `é` differ. Any other mark is an escape.
-* The header of a name that Java has serialised, see `java_names`, is `⛾`.
+* The header of a name that Java has serialised, see `segments`, is `⛾`.
 * A space at the end is `␠`. A character that would read as one of these tokens is an escape, and so is a backslash that
   would begin one.
 
@@ -39,7 +39,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple, NewType
 
-from rtui.keyspace.text.java_names import ASCII_SIGN, BEGINNING, HEADER, MARK, SIGN, java_text
+from rtui.keyspace.text.segments import ASCII_SIGN, BEGINNING, HEADER, MARK, SIGN, java_text
 
 SafeText = NewType("SafeText", str)
 """Text that may go to a terminal: one line without a character of HOSTILE. Not markup: wrap it, never format it in."""
@@ -145,7 +145,7 @@ def without_hostile(text: str, stand_in: Callable[[str], str] = lambda character
     return "".join([*shown, HOSTILE.sub(lambda found: stand_in(found[0]), text[at:])])
 
 
-class Piece(NamedTuple):
+class DisplayedPiece(NamedTuple):
     """An unbreakable unit of a displayed value: a character with its marks, or an escape, which is styled."""
 
     text: SafeText
@@ -191,7 +191,7 @@ class Display:
                 return SafeText(shown)
         return self._shortened(text, text, limit, exact=exact)
 
-    def value(self, raw: bytes, *, limit: int = DISPLAY_LIMIT) -> list[Piece]:
+    def value(self, raw: bytes, *, limit: int = DISPLAY_LIMIT) -> list[DisplayedPiece]:
         """Show bytes of a value: readable text as it is, everything unsafe for a terminal as marked escapes.
 
         A backslash stays one. Pieces must not be broken: an emoji, a letter with its marks, an escape.
@@ -202,7 +202,7 @@ class Display:
         beginning, end = (part.decode("utf-8", "surrogateescape") for part in (raw[:reach], raw[-reach:]))
         return self._shortened_value(beginning, end, limit, marks_end=True)
 
-    def value_text(self, text: str, *, limit: int = DISPLAY_LIMIT, marks_end: bool = False) -> list[Piece]:
+    def value_text(self, text: str, *, limit: int = DISPLAY_LIMIT, marks_end: bool = False) -> list[DisplayedPiece]:
         """Show text of a value; with `marks_end` trailing spaces are pictures."""
         if len(text) <= limit:
             found = self._pieces(text, marks_end=marks_end)
@@ -210,35 +210,35 @@ class Display:
                 return found
         return self._shortened_value(text, text, limit, marks_end=marks_end)
 
-    def _shortened_value(self, beginning: str, end: str, limit: int, *, marks_end: bool) -> list[Piece]:
+    def _shortened_value(self, beginning: str, end: str, limit: int, *, marks_end: bool) -> list[DisplayedPiece]:
         """Shorten to as much of `beginning` and of `end` as fits, two to one."""
         if limit < 1:
             return []
-        ellipsis = Piece(SafeText(("..." if self.ascii_only else "…")[:limit]), is_escape=True)
+        ellipsis = DisplayedPiece(SafeText(("..." if self.ascii_only else "…")[:limit]), is_escape=True)
         room = limit - len(ellipsis.text)
         tail = _fitting(reversed(self._pieces(end[-room:] if room else "", marks_end=marks_end)), room // 3)[::-1]
         room -= sum(len(piece.text) for piece in tail)
         return [*_fitting(self._pieces(beginning[:room], marks_end=False), room), ellipsis, *tail]
 
-    def _pieces(self, text: str, *, marks_end: bool) -> list[Piece]:
+    def _pieces(self, text: str, *, marks_end: bool) -> list[DisplayedPiece]:
         trailing = len(text.rstrip(" ")) if marks_end else len(text)
         if text.isascii() and text.isprintable() and trailing == len(text):
-            return [Piece(SafeText(character)) for character in text]
-        found: list[Piece] = []
+            return [DisplayedPiece(SafeText(character)) for character in text]
+        found: list[DisplayedPiece] = []
         at = 0
         while at < len(text):
             if at >= trailing:
-                found.append(Piece(SafeText("\\x20" if self.ascii_only else _SPACE_PICTURE), is_escape=True))
+                found.append(DisplayedPiece(SafeText("\\x20" if self.ascii_only else _SPACE_PICTURE), is_escape=True))
                 at += 1
                 continue
             end = at + 1 if self.ascii_only else _end_of_piece(text, at)
             if end > at + 1:
-                found.append(Piece(SafeText(text[at:end])))
+                found.append(DisplayedPiece(SafeText(text[at:end])))
             else:
                 character = text[at]
                 is_alone = _is_mark(character) or "\U0001f1e6" <= character <= "\U0001f1ff"
                 shown = _escape(character) if is_alone else _token(character, self.ascii_only, False)
-                found.append(Piece(SafeText(shown), is_escape=shown != character))
+                found.append(DisplayedPiece(SafeText(shown), is_escape=shown != character))
             at = end
         return found
 
@@ -294,7 +294,7 @@ class Display:
         return shown
 
 
-def _fitting(pieces: Iterable[Piece], room: int) -> list[Piece]:
+def _fitting(pieces: Iterable[DisplayedPiece], room: int) -> list[DisplayedPiece]:
     """Return the first pieces that fit into `room` characters."""
     found = []
     for piece in pieces:

@@ -1,7 +1,7 @@
 """Patterns for `SCAN … MATCH`: made from names, kept within bounds that are safe for a server, and matched here.
 
 A pattern is any bytes: `*` stands for any number of bytes, `?` for one, `[a-c]` and `[^a]` for one of a set, and a
-backslash takes the meaning from the byte after it. `Matcher` gives the same answers as the server's own matcher, in
+backslash takes the meaning from the byte after it. `GlobMatcher` gives the same answers as the server's own matcher, in
 time that is linear in the length of a name for each asterisk, where the server's may try every combination of places.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rtui.keyspace.text.java_names import BEGINNING, HEADER, MARK
+from rtui.keyspace.text.segments import BEGINNING, HEADER, MARK
 
 MAX_PATTERN_BYTES = 512
 """The longest pattern that is sent: before 6.2.16, 7.2.6 and 7.4.1 long ones overflow the server's stack
@@ -28,7 +28,6 @@ class PatternError(ValueError):
 
 
 def escape_glob(literal: bytes) -> bytes:
-    """Return the pattern that matches exactly these bytes."""
     return _SPECIAL.sub(rb"\\\g<0>", literal)
 
 
@@ -65,8 +64,8 @@ ByteSet = frozenset[int]
 _ANY: ByteSet = frozenset(range(256))
 
 
-class Matcher:
-    """A compiled pattern: `Matcher(b"user:*")(b"user:1")` is True.
+class GlobMatcher:
+    """A compiled pattern: `GlobMatcher(b"user:*")(b"user:1")` is True.
 
     The pattern is cut at its asterisks into pieces of a fixed length. The first piece has to match at the start of a
     name, the last one at its end, and each piece between them at the first place after the one before it: taking the

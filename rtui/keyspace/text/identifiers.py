@@ -35,8 +35,7 @@ from functools import lru_cache, reduce
 from operator import and_
 from typing import Final, NamedTuple
 
-from rtui.keyspace.text.java_names import HEADER, MARK, java_text
-from rtui.keyspace.text.segments import DEFAULT_SEPARATORS, Separators
+from rtui.keyspace.text.segments import DEFAULT_SEPARATORS, HEADER, MARK, Separators, java_text
 
 LONGEST: Final = 256
 """The longest identifier in bytes; longer segments are names."""
@@ -59,7 +58,6 @@ class Form(NamedTuple):
     numbered: bytes | None = None
     """The pattern of a name if very many siblings differ in a number only: `page_{n}`; None without a number."""
     numbered_likeness: int = 0
-    """The likeness of `numbered`."""
 
 
 ANY: Final = b"{*}"
@@ -103,7 +101,6 @@ _FORMS: Final = re.compile(
     """,
     re.VERBOSE,
 ).fullmatch
-"""The forms of whole segments."""
 
 _ENDS: Final = rb"""
     (?=[0-9A-Za-z]{33}) [A-Za-z]+? (?=[0-9]*[a-f])(?=[a-f]*[0-9])
@@ -199,10 +196,8 @@ _ANY_IP: Final = Form(b"{ip}", 0)
 _ANY_TOKEN: Final = Form(b"{id}", 0)
 
 PLACEHOLDERS: Final = frozenset(form.pattern for form in _FORM_OF.values())
-"""All patterns of whole segments that are identifiers."""
 
 NUMBER: Final = b"{n}"
-"""Stands for a number that is part of a segment."""
 
 LONG_NUMBER: Final = 6
 """The fewest digits of a number that is an identifier wherever it stands."""
@@ -219,7 +214,6 @@ _PART_NAMES: Final = {
 }
 
 MOST_FORMS: Final = 1_024
-"""The size of the cache of forms of patterns such as `page_{n}`."""
 
 _NAME: Final = Form(None, DIGITS | MARKS)
 _NAME_WITH_DIGIT: Final = Form(None, MARKS)
@@ -508,6 +502,5 @@ class NodeKind(StrEnum):
     PATTERN = "pattern"
     """Keys whose segment is an identifier, differs in a number or is one of too many: `{id}`, `page_{n}`, `{*}`."""
     OTHER = "other"
-    """Keys beyond the budget of nodes."""
 
     __hash__ = str.__hash__  # that of an enumeration is a function in Python, and paths are hashed by the thousand

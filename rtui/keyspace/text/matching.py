@@ -23,7 +23,7 @@ from difflib import get_close_matches
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from rtui.keyspace.text.java_names import HEADER, java_text
+from rtui.keyspace.text.segments import HEADER, java_text
 
 MOST_LETTERS_IN: Final = 256
 """The longest name, in bytes, that is searched for letters in order: longer ones contain almost any."""
@@ -39,9 +39,7 @@ class MatchKind(IntEnum):
     WHOLE = 1
     """One or more whole parts of the name: `user:7` of `shop:user:7:cart`."""
     START = 2
-    """The beginning of the name."""
     PART = 3
-    """The beginning of a part of the name."""
     INSIDE = 4
     LETTERS = 5
     """The letters in order, with others between them."""

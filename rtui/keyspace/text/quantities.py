@@ -16,7 +16,6 @@ from typing import Final
 from rtui.keyspace.text.display import display_text
 
 LARGEST: Final = (1 << 63) - 1
-"""The largest number."""
 
 
 class ValueSyntaxError(ValueError):
@@ -50,11 +49,9 @@ class Syntax:
     write: Callable[[int], str]
     """Writes a number so that `parse` reads the same number."""
     units: tuple[str, ...]
-    """The units that may follow a number, smallest first."""
     is_continuous: bool
     """Whether a range excludes its second value, as on a scale; a range of counts includes it."""
     between: str = ".."
-    """The text between the two values of a written range."""
     most: int = LARGEST
 
     def bounds(self, text: str) -> Bounds:

@@ -3,6 +3,17 @@
 A tree is built one level at a time, so most methods split a *suffix*, the rest of a key below some namespace, at its
 first separator: `user:42:cart` into `user`, `:` and `42:cart`. `Separators.group_batch` does so for the keys of a whole
 SCAN page and groups them by first segment, at about twice the cost of one `bytes.partition` a key.
+
+Names that Java has serialised: `ac ed 00 05 74`, the length of the text in two bytes, and the text.
+
+Spring's RedisTemplate writes such names unless another key serialiser is configured. Their first segment would contain
+the length, so names of different length would never be in one namespace. So they are split as their text, below a
+namespace of their own: the *split form* of a name has `ff` and the separator in place of the length, and its first
+segment is `MARK`. With the separator `:`, `user:1` and its Java form are below `user:` and below `MARK:user:`.
+
+The server knows such names by their raw bytes only. `swapped` converts one form to the other: it is its own inverse,
+for any bytes, since a raw name that happens to begin like a split form gets its length in turn. Names whose length does
+not fit stay as they are.
 """
 
 from __future__ import annotations
@@ -13,9 +24,81 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from operator import itemgetter
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from rtui.keyspace.text.java_names import separator_of
+HEADER: Final = b"\xac\xed\x00\x05t"
+"""The magic number of Java's serialisation, its version, and the type of a short string."""
+
+MARK: Final = HEADER + b"\xff"
+
+BEGINNING: Final = len(MARK) + 1
+"""The number of bytes before the text, in either form."""
+
+LONGEST: Final = 0xFFFF
+"""The longest text, in bytes."""
+
+SIGN: Final = "⛾"
+"""Stands before the text of a displayed name; a name that really contains it is shown with an escape."""
+
+ASCII_SIGN: Final = "\\J"
+"""The same for ASCII-only display."""
+
+
+def separator_of(separators: Sequence[bytes]) -> bytes:
+    """Return the separator behind the mark; empty if none has one byte, and names are split like any others."""
+    usable = [separator for separator in separators if len(separator) == 1]
+    return min(usable) if usable and not any(separator[:1] in HEADER for separator in separators) else b""
+
+
+def swapped(name: bytes, separator: bytes) -> bytes:
+    """Convert a raw name to its split form, or back."""
+    length = len(name) - BEGINNING
+    if not separator or not name.startswith(HEADER) or not 0 <= length <= LONGEST:
+        return name
+    now, raw, mark = name[len(HEADER) : BEGINNING], length.to_bytes(2, "big"), MARK[-1:] + separator
+    other = mark if now == raw else raw if now == mark else now
+    return HEADER + other + name[BEGINNING:]
+
+
+def all_swapped(names: Sequence[bytes], separator: bytes) -> Sequence[bytes]:
+    """Convert many names, at next to no cost if none has a header."""
+    if HEADER not in b"".join(names):
+        return names
+    return [swapped(name, separator) for name in names]
+
+
+def java_text(name: bytes) -> bytes | None:
+    """Return the text of a raw name, or None if Java has not serialised it."""
+    if not name.startswith(HEADER) or int.from_bytes(name[len(HEADER) : BEGINNING], "big") != len(name) - BEGINNING:
+        return None
+    return name[BEGINNING:] if len(name) >= BEGINNING else None
+
+
+def texts_of(names: Sequence[bytes]) -> Sequence[bytes]:
+    if HEADER not in b"".join(names):
+        return names
+    return [name if (text := java_text(name)) is None else text for name in names]
+
+
+def raw_java_name(text: bytes) -> bytes | None:
+    """Return the raw name of a text; None if it is too long."""
+    return HEADER + len(text).to_bytes(2, "big") + text if len(text) <= LONGEST else None
+
+
+def raw_forms(typed: bytes) -> Iterable[bytes]:
+    """Yield the raw names that a typed or copied name may stand for: itself, then the Java form of its text."""
+    yield typed
+    for sign in (SIGN.encode(), ASCII_SIGN.encode()):
+        typed = typed.removeprefix(sign)
+    name = raw_java_name(typed)
+    if name is not None:
+        yield name
+
+
+def raw_name(split: bytes) -> bytes:
+    """Return the raw name of a split form without knowing its separator."""
+    return (raw_java_name(split[BEGINNING:]) or split) if split.startswith(MARK) else split
+
 
 DEFAULT_SEPARATORS = (b":",)
 """The separators unless the user gives others."""
@@ -30,7 +113,7 @@ Group: TypeAlias = tuple[bytes, bytes, list[bytes]]
 """Suffixes with the same first segment: that segment with its separator, the separator, and the rest of each suffix."""
 
 
-class Cut(NamedTuple):
+class SeparatorSpan(NamedTuple):
     """The offsets of a separator: the segment ends at its start, and the rest begins at its end."""
 
     separator_start: int
@@ -62,7 +145,7 @@ class Separators:
     values: tuple[bytes, ...]
     """The separators, longest first, without repeats. If empty, every key is one segment."""
     java_separator: bytes = field(init=False, repr=False, compare=False)
-    """The byte behind the mark of names that Java has serialised, see `java_names`."""
+    """The byte behind the mark of names that Java has serialised."""
     _single: bytes | None = field(init=False, repr=False, compare=False)
     _pattern: re.Pattern[bytes] = field(init=False, repr=False, compare=False)
     _triple: re.Pattern[bytes] = field(init=False, repr=False, compare=False)
@@ -78,7 +161,7 @@ class Separators:
         object.__setattr__(self, "_pattern", re.compile(_alternatives(ordered)))
         object.__setattr__(self, "_triple", re.compile(_triple(ordered), re.DOTALL))
 
-    def cut(self, suffix: bytes, start: int = 0, *, brace_before: bool = False) -> Cut | None:
+    def cut(self, suffix: bytes, start: int = 0, *, brace_before: bool = False) -> SeparatorSpan | None:
         """Find the first separator at or after `start` that splits; None if the rest is one segment.
 
         Here `brace_before` covers all bytes of the key before `start`. The cost is the distance to the separator, plus,
@@ -140,16 +223,15 @@ class Separators:
             start = following
         yield Segment(key[start:], b"")
 
-    def _search(self, suffix: bytes, start: int, end: int) -> Cut | None:
+    def _search(self, suffix: bytes, start: int, end: int) -> SeparatorSpan | None:
         """Find the first separator that lies entirely within [start, end), ignoring tags."""
         if self._single is not None:
             place = suffix.find(self._single, start, end)
-            return None if place < 0 else Cut(place, place + len(self._single))
+            return None if place < 0 else SeparatorSpan(place, place + len(self._single))
         match = self._pattern.search(suffix, start, end)
-        return None if match is None else Cut(match.start(), match.end())
+        return None if match is None else SeparatorSpan(match.start(), match.end())
 
     def _partition(self, suffixes: Iterable[bytes]) -> Iterator[Triple]:
-        """Split each suffix at its first separator, ignoring tags."""
         if self._single is not None:
             return map(bytes.partition, suffixes, repeat(self._single))
         matches = map(self._triple.match, suffixes)

@@ -20,8 +20,8 @@ from rtui.analysis.facts import NOT_ASKED, KeyFacts, RowFacts
 from rtui.analysis.report.members import CheckedReference, ReferenceChecks
 from rtui.keyspace.text.display import display_text
 from rtui.keyspace.text.glob import PatternError, check_pattern, escape_glob
+from rtui.registry.expectations import Reference, ReferenceSource
 from rtui.registry.patterns import Literal, Pattern
-from rtui.registry.references import Reference, Source
 from rtui.registry.registry import Registry
 from rtui.server import wall_clock
 from rtui.server.chance import new_random
@@ -94,7 +94,7 @@ class _Read:
     """Whether that is all that points."""
 
 
-_PAGED: Final = (Source.MEMBER, Source.FIELDS)
+_PAGED: Final = (ReferenceSource.MEMBER, ReferenceSource.FIELDS)
 """Sources whose values continue on later pages."""
 
 

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
@@ -35,7 +35,7 @@ from rtui.server.wire.supervised_tasks import end_task, start_supervised
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
-    from rtui.analysis.query.query import Order, Query
+    from rtui.analysis.query.query import MatchOrder, Query
     from rtui.analysis.query.terms import Fact
     from rtui.analysis.report.document import Report
     from rtui.server.analysis.session import Analysed, AnalysisSession
@@ -203,7 +203,7 @@ class BrowsingSession:
         return None if self.analysed is None else self.analysed.report
 
     def search(
-        self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None, *, asks_server: bool = False
+        self, query: Query, columns: Sequence[Fact] = (), order: MatchOrder | None = None, *, asks_server: bool = False
     ) -> Search:
         """Return a search of all keys, which sends no command before it is prepared.
 
@@ -256,10 +256,10 @@ class BrowsingSession:
 
     def rows_with(self, fact: Fact) -> PassRows | None:
         """Return the rows of the analysis if they cover all keys and have this fact of each."""
-        from rtui.analysis.query.query import EVERYTHING, Order  # noqa: PLC0415 - when it is wanted
+        from rtui.analysis.query.query import EVERYTHING, MatchOrder  # noqa: PLC0415 - when it is wanted
 
         rows = None if self._analysis is None else self._analysis.rows
-        return None if rows is None or rows.why_not(EVERYTHING, Order(fact)) is not None else rows
+        return None if rows is None or rows.why_not(EVERYTHING, MatchOrder(fact)) is not None else rows
 
     def _has_newer_figures(self, names: KeyspacePass) -> bool:
         """Whether a later analysis has read keys that are not among these names."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from rtui.analysis.facts import Unknown
 from rtui.keyspace.text.display import display_text
-from rtui.registry.references import Reference, Source, json_values
+from rtui.registry.expectations import Reference, ReferenceSource, json_values
 from rtui.registry.registry import Registry
 from rtui.server.facts.preview.hashes import read_field
 from rtui.server.facts.preview.page import Meaning, Preview, PreviewKind
@@ -84,7 +84,7 @@ async def key_references(
         for reference in references:
             values = await page.of(reference)
             wanted.add(wanted.outgoing, reference, values, [reference.names(fields, [value]) for value in values])
-            if reference.source is Source.KEY:
+            if reference.source is ReferenceSource.KEY:
                 wanted.outgoing += [(name, reference.source.value, None) for name in reference.names(fields, ())]
             if (twin := reference.twin_name(fields)) is not None:
                 wanted.twins.append((twin, "twin", None))
@@ -105,12 +105,12 @@ async def key_references(
 def source_text(reference: Reference) -> str:
     """Return a source as registries write it: `member`, `field:userId`."""
     name = {
-        Source.MEMBER: "member",
-        Source.VALUE: "value",
-        Source.FIELD: "field:",
-        Source.FIELDS: "fields",
-        Source.JSON: "json:",
-        Source.KEY: "key",
+        ReferenceSource.MEMBER: "member",
+        ReferenceSource.VALUE: "value",
+        ReferenceSource.FIELD: "field:",
+        ReferenceSource.FIELDS: "fields",
+        ReferenceSource.JSON: "json:",
+        ReferenceSource.KEY: "key",
     }[reference.source]
     return f"{name}{reference.path}"
 
@@ -154,17 +154,17 @@ class PageValues:
     async def of(self, reference: Reference) -> Sequence[bytes]:
         """Return the values that point by one reference."""
         source, preview = reference.source, self.preview
-        if source is Source.KEY or (source.types and self.reader.facts.type not in source.types):
+        if source is ReferenceSource.KEY or (source.types and self.reader.facts.type not in source.types):
             return ()
         if preview.refusal is not None:
             return self._none(f"the value was not read: {display_text(preview.refusal.detail)}")
-        if source in (Source.MEMBER, Source.FIELDS):
+        if source in (ReferenceSource.MEMBER, ReferenceSource.FIELDS):
             if preview.next_page is not None or preview.page.number > 1:
                 self._none(PAGE_NOTE)
             meaning = Meaning.VALUE if preview.kind is PreviewKind.LIST else Meaning.NAME
             at = [column.meaning for column in preview.columns].index(meaning) if preview.columns else 0
             return [cell for row in preview.rows if isinstance(cell := row[at], bytes)]
-        return await (self._field(reference.path) if source is Source.FIELD else self._string(reference))
+        return await (self._field(reference.path) if source is ReferenceSource.FIELD else self._string(reference))
 
     def _none(self, why: str) -> Sequence[bytes]:
         self.notes[why] = None
@@ -191,11 +191,16 @@ class PageValues:
         length = facts.length if isinstance(facts.length, int) else None
         is_whole = len(window.data) < STRING_WINDOW_BYTES or length == len(window.data)
         data = window.data if not window.offset_bytes and is_whole else None
-        if data is None and reference.source is Source.JSON and length is not None and length <= MOST_JSON_BYTES:
+        if (
+            data is None
+            and reference.source is ReferenceSource.JSON
+            and length is not None
+            and length <= MOST_JSON_BYTES
+        ):
             data = b"".join([part async for part in string_windows(self.reader) if isinstance(part, bytes)])
         if data is None:
             return self._none("the value is too long")
-        if reference.source is Source.VALUE:
+        if reference.source is ReferenceSource.VALUE:
             return [data]
         found = json_values(data, reference.path)
         return self._none("the value is no JSON") if found is None else found

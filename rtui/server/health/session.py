@@ -26,7 +26,7 @@ from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.supervised_tasks import end_task, for_each, start_supervised
 
 if TYPE_CHECKING:
-    from rtui.analysis.findings.server_comparison import HealthComparison, NodeComparison
+    from rtui.analysis.findings.server import HealthComparison, NodeComparison
     from rtui.analysis.formats.samples import SamplesFile
     from rtui.analysis.health.panel import Panel
     from rtui.analysis.health.sample import Sample, Source
@@ -179,10 +179,10 @@ class Health(ABC):
 
     def sample_lines(self) -> Sequence[str]:
         """All samples kept, as the lines of a file."""
-        from rtui.analysis.formats.samples import Header, header_line, sample_line  # noqa: PLC0415 - as above
+        from rtui.analysis.formats.samples import SamplesHeader, header_line, sample_line  # noqa: PLC0415 - as above
 
         found = sorted((sample for samples in self.known.values() for sample in samples), key=lambda one: one.at_ms)
-        header = Header(began_ms=found[0].at_ms if found else 0, server=self.label)
+        header = SamplesHeader(began_ms=found[0].at_ms if found else 0, server=self.label)
         return [header_line(header), *(sample_line(sample, header) for sample in found)]
 
 
@@ -372,7 +372,7 @@ class SavedHealth(Health):
         before: SamplesFile | None = None,
     ) -> None:
         """`name` is that of the file; `before` holds earlier samples to compare with."""
-        from rtui.analysis.findings.server_comparison import compare_health  # noqa: PLC0415 - as above
+        from rtui.analysis.findings.server import compare_health  # noqa: PLC0415 - as above
         from rtui.analysis.humanize import counted, moment  # noqa: PLC0415
 
         super().__init__(lambda: report, registry)

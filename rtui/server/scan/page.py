@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from rtui.keyspace.text.display import SafeText
-from rtui.keyspace.text.glob import Matcher, check_pattern
+from rtui.keyspace.text.glob import GlobMatcher, check_pattern
 from rtui.server import guard
 from rtui.server.guard.command import Command
 from rtui.server.scan.cursor import POSITION_END
@@ -127,7 +127,7 @@ class ScanFilter:
 
     def names(self) -> Callable[[bytes], bool] | None:
         """Return a function that tests names like MATCH does, where MATCH is used otherwise; None if all names pass."""
-        return None if self.match is None else Matcher(self.match)
+        return None if self.match is None else GlobMatcher(self.match)
 
 
 _REMOVED: Final = ("expired_keys", "evicted_keys", "expired_subkeys")

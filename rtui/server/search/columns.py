@@ -14,7 +14,7 @@ from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.query.plan import FACT_US
 from rtui.analysis.query.query import EVERYTHING
 from rtui.analysis.query.terms import Fact
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.store.name_search import HeldNames
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore

@@ -16,10 +16,10 @@ from rtui.analysis import humanize
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.plan import ShardPlace, on_slots
-from rtui.analysis.query.query import Order, Query
+from rtui.analysis.query.query import MatchOrder, Query
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.store.name_search import HeldNames
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
@@ -57,7 +57,7 @@ class RowsSearch(Search):
         *,
         shards: Sequence[ShardPlace] = (),
         columns: Sequence[Fact] = (),
-        order: Order | None = None,
+        order: MatchOrder | None = None,
         clock: Callable[[], float] = wall_clock.now_s,
     ) -> None:
         """`link` returns the state of the connection, `shards` are those of the cluster.
@@ -177,7 +177,7 @@ class RowsSearch(Search):
             notes.append(f"{humanize.keys(count)} could not be decided for {terms}: {why}.")
         return tuple(SafeText(note) for note in notes)
 
-    def sorts_at_once(self, order: Order | None) -> bool:
+    def sorts_at_once(self, order: MatchOrder | None) -> bool:
         """Return whether another search finds the first of all matches in an order without asking the server."""
         return self._kept_pass.why_not(self.query, order) is None
 

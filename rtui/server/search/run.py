@@ -24,7 +24,7 @@ from rtui.analysis.query.plan import FACT_US, Plan, names_beside, wanted_slots
 from rtui.analysis.query.query import EVERYTHING, Matches, Query, in_quotes
 from rtui.analysis.query.terms import GLOB, TEXT, Fact
 from rtui.analysis.report.document import KeyRecord
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.name_search import HeldNames
 from rtui.keyspace.store.namespace import Namespace

@@ -17,7 +17,7 @@ from rtui.analysis.estimates import Estimate, wilson
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.deciding import NameFilter
 from rtui.analysis.query.plan import LARGE, PlaceError, Plan, PlanCost, ShardPlace, on_slots, plan_of
-from rtui.analysis.query.query import EVERYTHING, Order, Query
+from rtui.analysis.query.query import EVERYTHING, MatchOrder, Query
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.display import SafeText
@@ -62,7 +62,7 @@ class Search(ABC):
     """When the searched facts were read, in seconds since the epoch; None for a search on the server."""
 
     def __init__(
-        self, query: Query, order: Order | None, columns: Sequence[Fact], limit: int, pace: Pace = Pace.GENTLE
+        self, query: Query, order: MatchOrder | None, columns: Sequence[Fact], limit: int, pace: Pace = Pace.GENTLE
     ) -> None:
         """`columns` are facts to read of the matches, besides those that the query needs.
 
@@ -137,7 +137,7 @@ class Search(ABC):
     def begin(self) -> None:
         self._agreed.set()
 
-    def sorts_at_once(self, _order: Order | None) -> bool:
+    def sorts_at_once(self, _order: MatchOrder | None) -> bool:
         """Return whether another search finds the first of all matches in an order without asking the server."""
         return False
 

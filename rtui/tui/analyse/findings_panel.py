@@ -12,16 +12,17 @@ from textual.dom import DOMNode
 from textual.geometry import Size
 from textual.worker import Worker
 
-from rtui.analysis.findings.comparison import (
+from rtui.analysis.findings.contents import (
     COLUMNS,
     FindingFate,
     FindingsComparison,
     compare_findings,
     compared_table,
+    findings,
     findings_table,
     gone,
+    with_registry,
 )
-from rtui.analysis.findings.contents import findings, with_registry
 from rtui.analysis.findings.finding import Finding, Found
 from rtui.analysis.formats.comparison import change_words
 from rtui.analysis.humanize import counted

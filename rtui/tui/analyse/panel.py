@@ -17,7 +17,7 @@ from textual.geometry import Size
 
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.cells import so_far
-from rtui.analysis.report.tables.changes import Changes, differences
+from rtui.analysis.report.tables.changes import ComparedReports, differences
 from rtui.analysis.report.tables.table import Subject, Table
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.clipboard import Copy
@@ -228,7 +228,7 @@ class ReportStates(PanelStates):
     """The earlier report that all tables are compared with."""
     earlier_tables: dict[str, Table] = field(default_factory=dict)
     """Its tables, by panel and table."""
-    changes: Changes | None = None
+    changes: ComparedReports | None = None
     """The comparison of both, as long as the reports stay."""
     charts: Charts = field(default_factory=Charts)
 
@@ -260,7 +260,7 @@ class ReportStates(PanelStates):
             table, before = wanted.make(), self.baseline
             if before is not None and not wanted.is_comparison:
                 if self.changes is None:
-                    self.changes = Changes(before, report)
+                    self.changes = ComparedReports(before, report)
                 if name not in self.earlier_tables:
                     same = next((one for one in panel.tables(before, state) if one.id == wanted.id), None)
                     nothing = replace(table, rows=(), subjects=())

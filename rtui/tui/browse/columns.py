@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from textual import events
 from textual.message import Message
 
-from rtui.keyspace.rows.ordering import BY_NAME, Sort
+from rtui.keyspace.rows.listing import BY_NAME, Sort
 from rtui.keyspace.rows.rows import Row, VisibleRows
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText

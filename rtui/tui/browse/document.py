@@ -25,7 +25,7 @@ from textual.widgets.option_list import Option
 from rtui.analysis.facts import Unknown
 from rtui.analysis.humanize import size
 from rtui.keyspace import types
-from rtui.keyspace.text.display import Piece, SafeText, is_usual
+from rtui.keyspace.text.display import DisplayedPiece, SafeText, is_usual
 from rtui.keyspace.text.identifiers import Identifiers, KeySegments
 from rtui.keyspace.text.segments import Separators
 from rtui.server.facts.preview.page import Meaning, Preview, PreviewColumn, PreviewRow
@@ -39,12 +39,12 @@ from rtui.values import (
     SEPARATOR,
     Choices,
     Decoded,
-    Form,
-    Kind,
-    Node,
     OutlineRow,
-    Summary,
     UnknownDecoderError,
+    ValueForm,
+    ValueKind,
+    ValueNode,
+    ValueSummary,
     choices,
     decode,
     drop_unfinished,
@@ -72,9 +72,14 @@ MOST_TEXT_LINES: Final = 5_000
 """lines that are shown of a text at most."""
 
 _TEXT_LIMIT: Final = 512
-_QUOTE: Final = Piece(literal('"'))
+_QUOTE: Final = DisplayedPiece(literal('"'))
 _GOES_ON: Final = literal(" … goes on")
-_ROLES: Final = {Kind.NUMBER: Role.LIST, Kind.CONSTANT: Role.SET, Kind.BYTES: Role.MUTED, Kind.NOTE: Role.MUTED}
+_ROLES: Final = {
+    ValueKind.NUMBER: Role.LIST,
+    ValueKind.CONSTANT: Role.SET,
+    ValueKind.BYTES: Role.MUTED,
+    ValueKind.NOTE: Role.MUTED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,9 @@ class DecodedDocument:
     @property
     def is_plain(self) -> bool:
         """Whether nothing was decoded: the value is plain text or bytes."""
-        return len(self.found.chain) == 1 and self.found.form in (Form.TEXT, Form.HEX) and not self.found.notes
+        return (
+            len(self.found.chain) == 1 and self.found.form in (ValueForm.TEXT, ValueForm.HEX) and not self.found.notes
+        )
 
     @property
     def is_as_stored(self) -> bool:
@@ -179,10 +186,10 @@ def document_rows(document: DecodedDocument, width: int) -> list[ValueRow]:
     failure = plain_rows(*prose(notes.pop(), width, Role.WARN), ()) if found.has_failed and notes else []
     raw, most = found.root.raw, len(found.root.raw)
     match found.form:
-        case Form.HEX:
+        case ValueForm.HEX:
             most = MOST_HEX_BYTES
             rows = list(hex_rows(raw[:most], 0, width))
-        case Form.TEXT:
+        case ValueForm.TEXT:
             beginning = _beginning(raw, MOST_TEXT_BYTES)
             most = len(beginning)
             rows = list(text_rows(beginning, width, goes_on=most < len(raw) or document.found.truncated))
@@ -258,7 +265,7 @@ def _text_line(raw: bytes, room: int, number: int) -> Line:
 
 
 @lru_cache(64)
-def _wrapped(raw: bytes, room: int) -> list[list[Piece]]:
+def _wrapped(raw: bytes, room: int) -> list[list[DisplayedPiece]]:
     return wrap_pieces(value_pieces(raw, limit=room * TEXT_LINES), room, TEXT_LINES)
 
 
@@ -289,7 +296,7 @@ def _tree_rows(document: DecodedDocument, width: int) -> Iterator[ValueRow]:
 
 def _node_item(row: OutlineRow) -> RowItem:
     node = row.node
-    data = None if node.kind in (Kind.MAP, Kind.LIST) else node.raw
+    data = None if node.kind in (ValueKind.MAP, ValueKind.LIST) else node.raw
     return RowItem(ItemKind.NODE, data, node=node, path=row.path)
 
 
@@ -300,19 +307,19 @@ def _node_line(row: OutlineRow, width: int) -> Line:
         mark = literal("▸ ") if row.is_folded else literal("▾ ")
     line: list[Span] = [gap(MARGIN), gap(2 * min(row.depth, MAX_INDENT)), Span(mark, Role.FAINT)]
     if node.name is not None:
-        is_alone = node.kind is Kind.NOTE and not node.value  # an instruction without an operand
+        is_alone = node.kind is ValueKind.NOTE and not node.value  # an instruction without an operand
         line += [*styled(_plain_pieces(node.name), Role.HASH), Span(literal("" if is_alone else ": "), Role.FAINT)]
     line += _value_spans(node, width - 2 * MARGIN - (line_width(tuple(line)) if node.is_cut else 0))
     return clip(tuple(line), width - MARGIN)
 
 
-def branch_text(node: Node, form: Form) -> str:
+def branch_text(node: ValueNode, form: ValueForm) -> str:
     """Return the copied text of a map or list: JSON, with a mark where it was cut, or the lines of a listing."""
-    found = None if form is Form.LISTING else node_json(node, may_be_cut=True)
+    found = None if form is ValueForm.LISTING else node_json(node, may_be_cut=True)
     return "\n".join(_text_lines(node)) if found is None else found
 
 
-def _text_lines(node: Node) -> Iterator[str]:
+def _text_lines(node: ValueNode) -> Iterator[str]:
     """Yield instructions as indented text, one a line."""
     for row in outline(node):
         if row.depth:
@@ -320,37 +327,37 @@ def _text_lines(node: Node) -> Iterator[str]:
             yield f"{'  ' * (row.depth - 1)}{' '.join(part for part in parts if part)}"
 
 
-def _quoted(node: Node) -> str:
+def _quoted(node: ValueNode) -> str:
     text = node.raw.decode("utf-8", "backslashreplace")
-    return f'"{text}"' if node.kind is Kind.TEXT else text
+    return f'"{text}"' if node.kind is ValueKind.TEXT else text
 
 
-def _plain_pieces(node: Node) -> list[Piece]:
+def _plain_pieces(node: ValueNode) -> list[DisplayedPiece]:
     """Return a name or a single value: text between quotes."""
     if isinstance(node.value, bytes):
         return value_pieces(node.value, limit=_TEXT_LIMIT)
     found = value_text_pieces(node.value, limit=_TEXT_LIMIT)
-    return [_QUOTE, *found, _QUOTE] if node.kind is Kind.TEXT else found
+    return [_QUOTE, *found, _QUOTE] if node.kind is ValueKind.TEXT else found
 
 
-def _value_spans(node: Node, room: int) -> Line:
+def _value_spans(node: ValueNode, room: int) -> Line:
     """Return the text of a node behind its name."""
     type_name = display_text(node.type_name, limit=32)
     spans: list[Span] = []
-    if node.kind in (Kind.MAP, Kind.LIST):
+    if node.kind in (ValueKind.MAP, ValueKind.LIST):
         count = _count(node)
-        spans.append(Span(SafeText(f"{{{count}}}" if node.kind is Kind.MAP else f"[{count}]"), Role.MUTED))
+        spans.append(Span(SafeText(f"{{{count}}}" if node.kind is ValueKind.MAP else f"[{count}]"), Role.MUTED))
     else:
         room -= len(_GOES_ON) if node.is_cut else 0
         spans += styled(cut_pieces(_plain_pieces(node), max(room, 8)), _ROLES.get(node.kind, Role.TEXT))
     if type_name:
         spans += [gap(2), Span(type_name, Role.FAINT)]
-    if node.is_cut and node.kind not in (Kind.MAP, Kind.LIST):
+    if node.is_cut and node.kind not in (ValueKind.MAP, ValueKind.LIST):
         spans.append(Span(_GOES_ON, Role.WARN))
     return tuple(spans)
 
 
-def _count(node: Node) -> str:
+def _count(node: ValueNode) -> str:
     """Return the number of members of a map or list, and the number of loaded ones if not all are."""
     there = f"{len(node.children):,}"
     if node.missing:
@@ -447,10 +454,10 @@ ChosenFor = Callable[[RowItem], str | None]
 class Meanings:
     """Decoded texts for the elements and names of a page whose bytes need decoding."""
 
-    elements: dict[PreviewRow, list[Piece]] = field(default_factory=dict)
-    names: dict[bytes, list[Piece]] = field(default_factory=dict)
+    elements: dict[PreviewRow, list[DisplayedPiece]] = field(default_factory=dict)
+    names: dict[bytes, list[DisplayedPiece]] = field(default_factory=dict)
 
-    def of(self, row: PreviewRow, column: PreviewColumn, number: int) -> list[Piece] | None:
+    def of(self, row: PreviewRow, column: PreviewColumn, number: int) -> list[DisplayedPiece] | None:
         """Return the decoded text of a cell; None if it is shown as it is stored."""
         if column.meaning is Meaning.VALUE:
             return self.elements.get(row)
@@ -490,7 +497,7 @@ def meanings_of(preview: Preview, chosen: ChosenFor) -> Meanings:
     return found
 
 
-def _meaning(data: bytes, choice: str | None) -> list[Piece] | None:
+def _meaning(data: bytes, choice: str | None) -> list[DisplayedPiece] | None:
     try:
         found = summarise(data, choose=choice)
     except UnknownDecoderError:
@@ -500,7 +507,7 @@ def _meaning(data: bytes, choice: str | None) -> list[Piece] | None:
     return None if found is None else _shown(found)
 
 
-def _shown(found: Summary) -> list[Piece]:
+def _shown(found: ValueSummary) -> list[DisplayedPiece]:
     """Return a number or a text alone, with the date that it may be; of others the decoders, too."""
     is_single = not found.value.startswith(("{", "[")) and not found.value.endswith(" bytes")
     text = found.text

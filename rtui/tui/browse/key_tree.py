@@ -15,7 +15,7 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from rtui.analysis.facts import RowFacts
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.rows.rows import Row, RowKind, VisibleRows
 from rtui.keyspace.slices import Slices
 from rtui.keyspace.slots import key_slot

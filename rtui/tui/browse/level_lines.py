@@ -18,7 +18,7 @@ from rtui.analysis.query.query import one_of, query_of
 from rtui.analysis.report.document import CoverageKind, NodeKind, Step
 from rtui.analysis.report.namespaces import Known
 from rtui.analysis.report.tables.cells import plain
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.columns import ANALYSED_COLUMNS, RowLayout, TreeColumn, lay_out_row
 from rtui.tui.browse.fact_lines import NAME_LIMIT, KeyFact, fact_line, name_lines
@@ -52,7 +52,7 @@ from rtui.tui.kit.styled_text import (
 )
 
 if TYPE_CHECKING:
-    from rtui.registry.registry import Entry, Registry
+    from rtui.registry.registry import Registry, RegistryEntry
 
 TITLE_LIMIT: Final = 400
 MOST_EXAMPLES: Final = 6
@@ -274,7 +274,7 @@ def _examples(examples: Sequence[bytes], width: int) -> list[ValueRow]:
 
 
 def _registered(registry: Registry, examples: Sequence[bytes], width: int) -> list[ValueRow]:
-    entries: list[Entry | None] = []
+    entries: list[RegistryEntry | None] = []
     for key in examples:
         entry = registry.entry_of(key)
         if entry not in entries:
@@ -290,7 +290,7 @@ def _registered(registry: Registry, examples: Sequence[bytes], width: int) -> li
     return rows
 
 
-def _entry_lines(entry: Entry, width: int) -> list[Line]:
+def _entry_lines(entry: RegistryEntry, width: int) -> list[Line]:
     room = max(4, width - 2 * MARGIN)
     lines: list[Line] = [(gap(MARGIN), Span(cut_middle(display_text(entry.pattern.text), room), Role.ACCENT))]
     said = [display_text(entry.purpose)] if entry.purpose else []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import Reason, Unknown
-from rtui.keyspace.text.display import Piece, SafeText
+from rtui.keyspace.text.display import DisplayedPiece, SafeText
 from rtui.server.facts.preview.page import (
     Meaning,
     Preview,
@@ -57,7 +57,7 @@ from rtui.tui.kit.styled_text import (
     wrap,
     wrap_pieces,
 )
-from rtui.values import Form
+from rtui.values import ValueForm
 
 if TYPE_CHECKING:
     from rtui.tui.browse.registry_lines import RegistryLines
@@ -113,7 +113,7 @@ def preview_rows(
         rows += plain_rows(*(prose(why, width, Role.MUTED) if why else ()), ())
     rows += plain_rows(*_summary_lines(preview.summary, width))
     if document is not None and document.is_as_stored and preview.window is not None:
-        kind = PreviewKind.BINARY if document.found.form is Form.HEX else PreviewKind.TEXT
+        kind = PreviewKind.BINARY if document.found.form is ValueForm.HEX else PreviewKind.TEXT
         rows += [*_window_rows(kind, preview, preview.window, width), *notes_of(document, width)]
     elif document is not None:
         rows += document_rows(document, width)
@@ -344,7 +344,10 @@ def table_rows(
 
 
 def _column_cells(
-    columns: Sequence[PreviewColumn], titles: Sequence[SafeText], texts: Sequence[Sequence[Sequence[Piece]]], width: int
+    columns: Sequence[PreviewColumn],
+    titles: Sequence[SafeText],
+    texts: Sequence[Sequence[Sequence[DisplayedPiece]]],
+    width: int,
 ) -> list[int]:
     """Return how wide each column is."""
     natural = [
@@ -379,12 +382,12 @@ def cell_text(value: PreviewCell, meaning: Meaning) -> SafeText:
     return _number_text(value, meaning)
 
 
-def cell_pieces(value: PreviewCell, meaning: Meaning) -> list[Piece]:
+def cell_pieces(value: PreviewCell, meaning: Meaning) -> list[DisplayedPiece]:
     """Return one cell as it is shown in the panel of a value, where text reads as text."""
     return value_pieces(value) if value and isinstance(value, bytes) else plain_pieces(cell_text(value, meaning))
 
 
-def _with_time(pieces: list[Piece], entry_id: PreviewCell) -> list[Piece]:
+def _with_time(pieces: list[DisplayedPiece], entry_id: PreviewCell) -> list[DisplayedPiece]:
     """Return the id of an entry with its moment behind it."""
     return [
         *pieces,

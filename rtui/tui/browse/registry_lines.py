@@ -13,9 +13,9 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import KeyFacts, NoTtl, Unknown
 from rtui.analysis.humanize import Mark
 from rtui.keyspace.text.display import SafeText
-from rtui.registry.expectations import NO_TTL, Check, Found
+from rtui.registry.expectations import NO_TTL, Check, FoundKey
 from rtui.registry.naming import rule_ids
-from rtui.registry.registry import Entry, Registry
+from rtui.registry.registry import Registry, RegistryEntry
 from rtui.registry.rules import RULES, Severity
 from rtui.server.facts.references import KeyReferences, Link
 from rtui.tui.browse.detail_fetcher import Detail
@@ -95,7 +95,7 @@ def _line(label: SafeText, pieces: Sequence[LinePart], width: int) -> Line:
     return (gap(MARGIN), Span(left(label, LABEL_CELLS), Role.MUTED), *shown)
 
 
-def _pattern(registry: Registry, entry: Entry | None, room: int) -> list[LinePart]:
+def _pattern(registry: Registry, entry: RegistryEntry | None, room: int) -> list[LinePart]:
     if entry is None:
         severity = registry.rules.severity("key-unregistered")
         return [LinePart(0, (Span(literal("none has been registered"), _ROLES.get(severity, Role.MUTED)),))]
@@ -107,7 +107,7 @@ def _pattern(registry: Registry, entry: Entry | None, room: int) -> list[LinePar
     return pieces
 
 
-def _purpose(entry: Entry | None) -> list[LinePart]:
+def _purpose(entry: RegistryEntry | None) -> list[LinePart]:
     if entry is None:
         return []
     pieces = []
@@ -121,11 +121,11 @@ def _purpose(entry: Entry | None) -> list[LinePart]:
     return pieces
 
 
-def _checks(registry: Registry, entry: Entry | None, facts: KeyFacts) -> list[LinePart]:
+def _checks(registry: Registry, entry: RegistryEntry | None, facts: KeyFacts) -> list[LinePart]:
     """Return the expectations, unmet ones first."""
     if entry is None:
         return []
-    found = Found(
+    found = FoundKey(
         None if isinstance(facts.type, Unknown) else facts.type,
         NO_TTL if isinstance(facts.ttl_ms, NoTtl) else None if isinstance(facts.ttl_ms, Unknown) else facts.ttl_ms,
         None if isinstance(facts.memory_bytes, Unknown) else facts.memory_bytes,
@@ -135,7 +135,7 @@ def _checks(registry: Registry, entry: Entry | None, facts: KeyFacts) -> list[Li
     return [_check(registry, check, found) for check in checks]
 
 
-def _check(registry: Registry, check: Check, found: Found) -> LinePart:
+def _check(registry: Registry, check: Check, found: FoundKey) -> LinePart:
     expected = display_text(check.expected)
     short = expected if check.fact == "type" else SafeText(f"{check.fact} {expected}")
     if check.breach is not None:
@@ -146,7 +146,7 @@ def _check(registry: Registry, check: Check, found: Found) -> LinePart:
     return LinePart(1, (Span(literal("✓ "), Role.GOOD), Span(short, Role.MUTED)))
 
 
-def _found(check: Check, found: Found) -> SafeText:
+def _found(check: Check, found: FoundKey) -> SafeText:
     """Return the fact of a key that is not as expected."""
     if check.fact == "type":
         return SafeText(f"is {display(found.type or b'', limit=32)}")

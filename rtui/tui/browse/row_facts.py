@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rtui.analysis.facts import RowFacts
 from rtui.analysis.humanize import SECOND_MS
-from rtui.keyspace.rows.ordering import Sort, WeightsAt
+from rtui.keyspace.rows.listing import Sort, WeightsAt
 from rtui.keyspace.rows.rows import Row, RowKind, VisibleRows
 from rtui.keyspace.store.name_search import FilteredStore
 from rtui.keyspace.store.namespace import Namespace

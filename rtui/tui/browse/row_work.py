@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from textual.worker import Worker
 
 from rtui.analysis import humanize as fmt
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.rows.rows import ALL_BELOW_ROWS, Row, RowKind, VisibleRows
 from rtui.keyspace.slices import Slices, only_while
 from rtui.keyspace.store.namespace import Namespace

@@ -25,15 +25,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.behind import Behind, keys_of, within_report
 from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report, Step
-from rtui.analysis.report.namespaces import Known, NamespaceFigures, Place, ReportedNamespaces
+from rtui.analysis.report.namespaces import Known, NamespaceFigures, ReportedNamespaces, ReportPlace
 from rtui.analysis.report.tables.cells import plain
-from rtui.keyspace.rows.ordering import BY_NAME, Sort
+from rtui.keyspace.rows.listing import BY_NAME, Sort
 from rtui.keyspace.slices import Steps
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.identifiers import DEEPEST_LEVEL, KeySegments
-from rtui.keyspace.text.java_names import swapped
 from rtui.keyspace.text.matching import natural
+from rtui.keyspace.text.segments import swapped
 from rtui.server.analysis.table_import import import_counting
 from rtui.server.browsing.name_patterns import NamePatterns
 from rtui.server.browsing.status import BrowsingStatus
@@ -57,7 +57,7 @@ class Level:
 
     __slots__ = ("below", "depth", "is_open", "parent", "place")
 
-    def __init__(self, parent: Level | None, place: Place) -> None:
+    def __init__(self, parent: Level | None, place: ReportPlace) -> None:
         self.parent = parent
         """The level before; None for the root, which has no row."""
         self.place = place

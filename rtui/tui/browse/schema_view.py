@@ -13,7 +13,7 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from rtui.analysis import humanize as fmt
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.session import BrowsingSession

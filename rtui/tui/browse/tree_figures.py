@@ -10,10 +10,10 @@ from typing import Final
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.behind import Behind, keys_of, scope_of
 from rtui.analysis.report.document import KeyRecord, Node, Report, Stats
-from rtui.analysis.report.namespaces import Fit, Known, NamespaceFigures, Place, ReportedNamespaces
+from rtui.analysis.report.namespaces import Fit, Known, NamespaceFigures, ReportedNamespaces, ReportPlace
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.table import find
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.store.namespace import Namespace
 
 KEPT_PLACES: Final = 4_096
@@ -63,14 +63,14 @@ class TreeFigures:
         """`is_current` is whether the report is of the keyspace as it is: of the same server, not emptied since."""
         self.reported = ReportedNamespaces(report)
         self.is_current = is_current
-        self._places: dict[Namespace, Place | None] = {}
+        self._places: dict[Namespace, ReportPlace | None] = {}
         self._inside: tuple[Namespace, InsideNamespace] | None = None
 
     @property
     def report(self) -> Report:
         return self.reported.report
 
-    def place(self, node: Namespace) -> Place | None:
+    def place(self, node: Namespace) -> ReportPlace | None:
         """Return the place where the report counts the keys of a namespace, None if it does not count them."""
         if node.parent is None:
             return self.reported.root
@@ -80,7 +80,7 @@ class TreeFigures:
             levels = [node]
             while (parent := levels[-1].parent) is not None and parent.parent is not None:
                 levels.append(parent)
-            place: Place | None = self.reported.root
+            place: ReportPlace | None = self.reported.root
             for level in reversed(levels):
                 place = None if place is None else self.reported.below(place, level.name, level.separator)
             self._places[node] = place
@@ -117,7 +117,7 @@ class TreeFigures:
         is_sum, labels = sort is Sort.MEMORY, node.labels
         cut = len(node.root.separator)
 
-        def weight(place: Place, count: int) -> float:
+        def weight(place: ReportPlace, count: int) -> float:
             known = figure_of(reported.figures(place, Known(count, Mark.EXACT)))
             return inf if known is None else -known.value
 

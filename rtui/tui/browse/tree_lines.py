@@ -323,7 +323,7 @@ def _number(value: int, column: TreeColumn, cells: int) -> SafeText:
 
 def _meant(typed: bytes, *, is_over: bool) -> SafeText:
     """Return a hint for a text or a glob without matches: the query probably meant; empty if there is no guess."""
-    from rtui.analysis.query.near_misses import read_with_hints  # noqa: PLC0415 - when nothing is found
+    from rtui.analysis.query.hints import read_with_hints  # noqa: PLC0415 - when nothing is found
 
     query = read_with_hints(typed.decode("utf-8", "surrogateescape")).query
     said = (*query.hints, *query.doubts) if is_over else query.hints

@@ -15,7 +15,7 @@ from textual.worker import Worker
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import RowFacts
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.rows.rows import Row
 from rtui.keyspace.slices import Slices
 from rtui.keyspace.slots import SLOTS

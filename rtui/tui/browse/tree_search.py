@@ -19,7 +19,7 @@ from textual.worker import Worker
 
 from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.text.display import SafeText
-from rtui.keyspace.text.java_names import raw_forms
+from rtui.keyspace.text.segments import raw_forms
 from rtui.server.browsing.session import BrowsingSession
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
@@ -33,7 +33,7 @@ from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 
 if TYPE_CHECKING:
-    from rtui.analysis.query.completion import Vocabulary
+    from rtui.analysis.query.hints import Vocabulary
     from rtui.analysis.query.query import Query
     from rtui.tui.browse.level_lines import LevelDetail
 

@@ -25,7 +25,7 @@ from rtui.tui.browse.shown_value import ShownValue
 from rtui.tui.browse.value_view import ItemKind, RowItem
 from rtui.tui.kit.clipboard import NOTHING_SAID, Copy
 from rtui.tui.kit.styled_text import literal
-from rtui.values import CUT, Form, Limits, decode, is_cut
+from rtui.values import CUT, DecodingLimits, ValueForm, decode, is_cut
 
 _BY_NAME: Final = {types.HASH.name: "HGET", types.SET.name: "SISMEMBER", types.ZSET.name: "ZSCORE"}
 _BY_INDEX: Final = {types.LIST.name: "LINDEX", types.ARRAY.name: "ARGET"}
@@ -118,13 +118,13 @@ def _side_command(target: Target, key: bytes, item: RowItem) -> SafeText | None:
     return command_line(target, "XINFO CONSUMERS", key, item.name)
 
 
-def row_copy(item: RowItem, key_type: bytes | Unknown, form: Form) -> Copy | None:
+def row_copy(item: RowItem, key_type: bytes | Unknown, form: ValueForm) -> Copy | None:
     """Return the copy of a row itself, labelled as just that; None if nothing of it was read.
 
     `form` is the form of the document that the row is in.
     """
     if item.data is None and item.node is not None:
-        if form is Form.LISTING:
+        if form is ValueForm.LISTING:
             return Copy(literal("all that is in it, as lines"), copied_text(branch_text(item.node, form).encode()))
         text = branch_text(item.node, form)
         if is_cut(item.node):
@@ -163,7 +163,7 @@ def value_copies(target: Target, value: ShownValue, item: RowItem | None, read_w
         return []
     entries = list(_commands(target, value, item))
     key_type = preview.type if isinstance(preview.type, bytes) else b""
-    form = Form.TREE if document is None else document.found.form
+    form = ValueForm.TREE if document is None else document.found.form
     if item is not None and (row := row_copy(item, key_type, form)) is not None:
         entries.append(row)
         if item.data is not None and row.text != quoted(item.data):
@@ -215,7 +215,7 @@ def _decoded_copies(document: DecodedDocument, read_whole: ReadWhole | None) -> 
 
 def _decode_whole(title: str, data: bytes) -> bytes | Unknown:
     """Return all bytes of a value decoded, which may take a second; or the reason why they are incomplete."""
-    found = decode(data, choose=title, limits=Limits(output_bytes=MAX_COPY_BYTES, seconds=2.0))
+    found = decode(data, choose=title, limits=DecodingLimits(output_bytes=MAX_COPY_BYTES, seconds=2.0))
     if found.title == title and found.is_data_whole:
         return found.data
     return Unknown(Reason.TOO_LARGE, f"it can't be decoded within {size(MAX_COPY_BYTES)}: w writes what is stored")

@@ -52,7 +52,7 @@ from rtui.tui.kit.command import Condition, Owner, bindings
 from rtui.tui.kit.command_screen import drive
 from rtui.tui.kit.layout import display, display_text
 from rtui.tui.kit.styled_text import literal
-from rtui.values import Form
+from rtui.values import ValueForm
 
 if TYPE_CHECKING:
     from rtui.tui.browse.registry_lines import RegistryLines
@@ -234,7 +234,7 @@ class ValuePane(Vertical):
         elif item is not None:
             preview, document = self.value.preview, self.value.decoded
             key_type = b"" if preview is None else preview.type
-            copy = row_copy(item, key_type, Form.TREE if document is None else document.found.form)
+            copy = row_copy(item, key_type, ValueForm.TREE if document is None else document.found.form)
             if copy is not None:
                 copy_text(self, copy.text, copy.note)
             else:

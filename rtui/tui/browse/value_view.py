@@ -22,7 +22,7 @@ from rtui.tui.kit.bars import InputLine
 from rtui.tui.kit.command import Owner, bindings
 from rtui.tui.kit.line_view import RowsView, set_content_height
 from rtui.tui.kit.styled_text import Line, Role, Span, flashing, literal
-from rtui.values import Node
+from rtui.values import ValueNode
 
 if TYPE_CHECKING:
     from rtui.analysis.query.behind import Behind
@@ -67,7 +67,7 @@ class RowItem:
     columns: tuple[PreviewColumn, ...] = ()
     cells: PreviewRow = ()
     """Of an element its whole row, the id of an entry in each of its rows."""
-    node: Node | None = field(default=None, compare=False)
+    node: ValueNode | None = field(default=None, compare=False)
     path: tuple[int, ...] = ()
     """Where the node is in its tree."""
     subject: bytes | None = None

@@ -14,11 +14,11 @@ from itertools import islice
 from typing import Final
 
 from rtui.analysis.query.behind import step_of
-from rtui.analysis.query.completion import MOST, Candidate, Completion, Vocabulary
-from rtui.analysis.query.parsing import Reading, word_end
-from rtui.analysis.query.patterns import Step, pattern_text
+from rtui.analysis.query.hints import MOST, Candidate, Completion, Vocabulary
+from rtui.analysis.query.parsing import LineReading, word_end
+from rtui.analysis.query.patterns import PatternStep, pattern_text
 from rtui.analysis.query.query import HEAD
-from rtui.analysis.query.query import Span as Part
+from rtui.analysis.query.query import QuerySpan as Part
 from rtui.analysis.query.terms import GLOB, TERMS, TEXT
 from rtui.analysis.report.document import Node, NodeKind
 from rtui.keyspace.store.namespace import Namespace
@@ -63,7 +63,7 @@ def vocabulary_of(session: BrowsingSession) -> Vocabulary:
 
 def _patterns(root: Node) -> Iterator[bytes]:
     """Yield the patterns of a report that are no mere namespaces or keys, the largest first at each level."""
-    waiting: list[tuple[Node, tuple[Step, ...]]] = [(root, ())]
+    waiting: list[tuple[Node, tuple[PatternStep, ...]]] = [(root, ())]
     for node, steps in waiting:
         for child in node.children:
             if child.kind is NodeKind.OTHER or len(waiting) > MOST_NODES:
@@ -113,7 +113,7 @@ MEANT: Final = literal("what was probably meant")
 GRAMMAR: Final = literal("text, a glob, or terms that all have to apply; ! before one turns it round")
 
 
-def is_query(reading: Reading, line: str) -> bool:
+def is_query(reading: LineReading, line: str) -> bool:
     """Return whether a line has terms, right or wrong, and not just a text or a glob that names may have."""
     if any(term.is_negated or term.name not in (TEXT, GLOB) for term in reading.query.terms):
         return True
@@ -128,7 +128,7 @@ def is_query(reading: Reading, line: str) -> bool:
     return False
 
 
-def meant_completion(reading: Reading) -> Completion | None:
+def meant_completion(reading: LineReading) -> Completion | None:
     """Return the correction of the first problem in a line, or of a doubtful part; None if there is none."""
     problem = next((one for one in (*reading.problems, *reading.query.hints) if one.meant), None)
     if problem is None:
@@ -153,7 +153,7 @@ def saved_completion(line: str, cursor: int, saved: Mapping[str, str]) -> Comple
     return Completion(Part(found.start(), cursor), candidates, help_text)
 
 
-def styled_parts(reading: Reading, line: str) -> Iterator[tuple[int, int, Role]]:
+def styled_parts(reading: LineReading, line: str) -> Iterator[tuple[int, int, Role]]:
     """Yield the highlighted parts of a line: names of terms, problems, and doubtful parts."""
     for term in reading.query.terms:
         start = term.span.start + term.is_negated
@@ -167,7 +167,7 @@ def styled_parts(reading: Reading, line: str) -> Iterator[tuple[int, int, Role]]
 
 
 def hint_lines(
-    reading: Reading,
+    reading: LineReading,
     completion: Completion,
     tried: tuple[Sequence[str], int] | None,
     width: int,

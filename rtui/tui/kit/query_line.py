@@ -30,8 +30,8 @@ from rtui.tui.kit.settings import SettingsError, SettingsFile, expanded, save_qu
 from rtui.tui.kit.styled_text import ROLE_CLASS_PREFIX, Line, Role, Span, literal
 
 if TYPE_CHECKING:
-    from rtui.analysis.query.completion import Completion, Vocabulary
-    from rtui.analysis.query.parsing import Reading
+    from rtui.analysis.query.hints import Completion, Vocabulary
+    from rtui.analysis.query.parsing import LineReading
 
 MAX_QUERY: Final = 4096
 """No longer line can be typed, in characters."""
@@ -137,7 +137,7 @@ class QueryLine(FilterInput):
         self.hint = LinePanel(id=f"{id}-hint", classes="query-hint")
         self._vocabulary, self._settings, self._target = vocabulary, settings, target
         self._tried: _Tried | None = None
-        self._read: tuple[str, Reading] | None = None
+        self._read: tuple[str, LineReading] | None = None
         self._earlier: list[str] = []
         """The lines that are left to recall, the latest last."""
         self._refused: str | None = None
@@ -154,11 +154,11 @@ class QueryLine(FilterInput):
         return expanded(self.value, self.saved) if "@" in self.value else self.value
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> LineReading:
         """The query and the problems of the line."""
         text = self.text
         if self._read is None or self._read[0] != text:
-            from rtui.analysis.query.near_misses import read_with_hints  # noqa: PLC0415 - not for the first paint
+            from rtui.analysis.query.hints import read_with_hints  # noqa: PLC0415 - not for the first paint
 
             self._read = text, read_with_hints(text)
         return self._read[1]
@@ -209,7 +209,7 @@ class QueryLine(FilterInput):
 
     def _completion(self) -> Completion:
         """Return the candidates at the cursor, names of saved queries after an @; else those of a correction."""
-        from rtui.analysis.query.completion import complete  # noqa: PLC0415 - not for the first paint
+        from rtui.analysis.query.hints import complete  # noqa: PLC0415 - not for the first paint
         from rtui.tui.kit.query_hints import meant_completion, saved_completion  # noqa: PLC0415
 
         found = saved_completion(self.value, self.cursor_position, self.saved)

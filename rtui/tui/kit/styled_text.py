@@ -9,7 +9,7 @@ from typing import Final, LiteralString, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
-from rtui.keyspace.text.display import Piece, SafeText
+from rtui.keyspace.text.display import DisplayedPiece, SafeText
 from rtui.keyspace.types import type_of
 
 
@@ -187,15 +187,15 @@ def wrap(text: SafeText, cells: int, max_lines: int) -> list[SafeText]:
     return lines or [SafeText("")]
 
 
-def plain_pieces(text: SafeText) -> list[Piece]:
-    return [Piece(SafeText(character)) for character in text]
+def plain_pieces(text: SafeText) -> list[DisplayedPiece]:
+    return [DisplayedPiece(SafeText(character)) for character in text]
 
 
-def pieces_width(pieces: Iterable[Piece]) -> int:
+def pieces_width(pieces: Iterable[DisplayedPiece]) -> int:
     return sum(width_of(piece.text) for piece in pieces)
 
 
-def styled(pieces: Iterable[Piece], role: Role = Role.TEXT) -> Line:
+def styled(pieces: Iterable[DisplayedPiece], role: Role = Role.TEXT) -> Line:
     """Return pieces as a line in one role, escapes marked by another."""
     runs = groupby(pieces, key=lambda piece: piece.is_escape)
     spans = (
@@ -205,7 +205,7 @@ def styled(pieces: Iterable[Piece], role: Role = Role.TEXT) -> Line:
     return tuple(spans) or (Span(SafeText(""), role),)
 
 
-def cut_pieces(pieces: Sequence[Piece], cells: int, *, in_middle: bool = False) -> list[Piece]:
+def cut_pieces(pieces: Sequence[DisplayedPiece], cells: int, *, in_middle: bool = False) -> list[DisplayedPiece]:
     """Return the pieces that fit into `cells` cells, with an ellipsis for the others: at the end, or in the middle."""
     if pieces_width(pieces) <= cells:
         return [*pieces]
@@ -214,11 +214,11 @@ def cut_pieces(pieces: Sequence[Piece], cells: int, *, in_middle: bool = False) 
     tail_cells = (cells - 1) // 2 if in_middle and cells >= LEAST_CUT_IN_MIDDLE else 0
     tail = _fitting(reversed(pieces), tail_cells)[::-1]
     head = _fitting(pieces, cells - 1 - pieces_width(tail))
-    return [*head, Piece(SafeText(ELLIPSIS)), *tail]
+    return [*head, DisplayedPiece(SafeText(ELLIPSIS)), *tail]
 
 
-def _fitting(pieces: Iterable[Piece], cells: int) -> list[Piece]:
-    found: list[Piece] = []
+def _fitting(pieces: Iterable[DisplayedPiece], cells: int) -> list[DisplayedPiece]:
+    found: list[DisplayedPiece] = []
     for piece in pieces:
         cells -= width_of(piece.text)
         if cells < 0:
@@ -227,15 +227,15 @@ def _fitting(pieces: Iterable[Piece], cells: int) -> list[Piece]:
     return found
 
 
-def wrap_pieces(pieces: Sequence[Piece], cells: int, max_lines: int) -> list[list[Piece]]:
+def wrap_pieces(pieces: Sequence[DisplayedPiece], cells: int, max_lines: int) -> list[list[DisplayedPiece]]:
     """Break a text at `cells` cells into at most `max_lines` lines, of which the last is cut in the middle if need be.
 
     No piece is broken: one that is wider than a line stands in a line of its own, which is cut.
     """
-    lines: list[list[Piece]] = []
+    lines: list[list[DisplayedPiece]] = []
     at = 0
     while at < len(pieces) and len(lines) < max_lines - 1:
-        head = _fitting(islice(pieces, at, None), cells) or [Piece(SafeText(ELLIPSIS[:cells]), is_escape=True)]
+        head = _fitting(islice(pieces, at, None), cells) or [DisplayedPiece(SafeText(ELLIPSIS[:cells]), is_escape=True)]
         lines.append(head)
         at += len(head)
     rest = pieces[at:]

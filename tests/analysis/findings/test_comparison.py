@@ -7,8 +7,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from rtui.analysis.findings.comparison import FindingFate, FindingsComparison, compare_findings
-from rtui.analysis.findings.contents import MOST_PLACES
+from rtui.analysis.findings.contents import MOST_PLACES, FindingFate, FindingsComparison, compare_findings
 from rtui.analysis.formats import written
 from rtui.analysis.formats.comparison import comparison_json, comparison_page, finding_listing
 from rtui.analysis.report.comparison import compare

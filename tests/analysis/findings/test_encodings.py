@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.findings.contents import findings
-from rtui.analysis.findings.encodings import Part, has_small_entries, hashes_bytes
+from rtui.analysis.findings.encodings import HashPart, has_small_entries, hashes_bytes
 from rtui.analysis.findings.finding import Amount, Finding
 from rtui.analysis.report.document import EncodingReport, Node, Report, ServerReport, TypeReport
 from rtui.analysis.report.members import LENGTH_EDGES, StringReport
@@ -184,7 +184,7 @@ def test_hashes_save_what_was_computed_at_least(server: Server, names: tuple[str
     sizes = pipeline.execute()
     means = [sum(sizes[start : start + len(ids)]) / len(ids) for start in range(0, len(sizes), len(ids))]
     parts = [
-        Part(name.encode(), len(ids), mean, sum(len(one[name]) for one in values) / len(ids))
+        HashPart(name.encode(), len(ids), mean, sum(len(one[name]) for one in values) / len(ids))
         for name, mean in zip(names, means[1:], strict=True)
     ]
     said = ServerReport("", product=server.product, version=".".join(map(str, server.version)))

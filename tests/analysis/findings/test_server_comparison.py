@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from rtui.analysis.findings.server_comparison import (
+from rtui.analysis.findings.server import (
     ComparedLine,
     HealthComparison,
     compare_health,

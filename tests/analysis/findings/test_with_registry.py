@@ -5,8 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.findings.comparison import findings_table
-from rtui.analysis.findings.contents import findings, with_registry
+from rtui.analysis.findings.contents import findings, findings_table, with_registry
 from rtui.analysis.findings.finding import Found
 from rtui.analysis.report.document import Node, NodeKind, Report
 from rtui.analysis.report.members import CheckedReference, ReferenceChecks, RegistryReport

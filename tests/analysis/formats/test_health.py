@@ -12,8 +12,7 @@ import msgspec
 import pytest
 
 from rtui.analysis.facts import Reason
-from rtui.analysis.findings.server import server_findings
-from rtui.analysis.findings.server_comparison import HealthComparison, compare_health
+from rtui.analysis.findings.server import HealthComparison, compare_health, server_findings
 from rtui.analysis.formats import written
 from rtui.analysis.formats.findings import servers_junit, servers_sarif
 from rtui.analysis.formats.health import HealthDocument, health_json, health_page

@@ -19,7 +19,7 @@ from rtui.analysis.report.document import Coverage, CoverageKind, Head, Report, 
 from rtui.demo.keyspaces import write_groups
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
-from rtui.registry.expectations import NO_TTL, Found, breaches_of
+from rtui.registry.expectations import NO_TTL, FoundKey, breaches_of
 from rtui.registry.load import read_registry
 from rtui.registry.registry import Registry
 from rtui.server.inspection.tables import InspectedBatch
@@ -28,7 +28,7 @@ from tests.grammar import Grammar
 from tests.registry.test_sample_keyspaces import found_in
 from tests.table.drawn_rows import add_batch
 
-Keys = Mapping[bytes, Found]
+Keys = Mapping[bytes, FoundKey]
 
 
 def report_of(keys: Keys, separators: Sequence[bytes] = (b":",), budget: int = 4096) -> Report:
@@ -59,8 +59,8 @@ def drafted(report: Report, most_names: int = 32) -> tuple[LearntPatterns, Regis
     return learnt, registry
 
 
-def strings(*names: bytes) -> dict[bytes, Found]:
-    return {name: Found(b"string", NO_TTL) for name in names}
+def strings(*names: bytes) -> dict[bytes, FoundKey]:
+    return {name: FoundKey(b"string", NO_TTL) for name in names}
 
 
 def texts(keys: Keys, separators: Sequence[bytes] = (b":",)) -> list[str]:
@@ -69,13 +69,13 @@ def texts(keys: Keys, separators: Sequence[bytes] = (b":",)) -> list[str]:
     return [one.pattern.text for one in learnt.patterns]
 
 
-def names_of(seed: int, count: int) -> dict[bytes, Found]:
+def names_of(seed: int, count: int) -> dict[bytes, FoundKey]:
     """So many keys of real naming, most of them of few patterns."""
     patterns = Grammar(seed, 40).patterns
     rng = Random(seed)
     drawn = rng.choices(patterns, [1 / rank for rank in range(1, len(patterns) + 1)], k=count)
     return {
-        one.name(rng): Found(one.key_type.encode(), rng.choice((NO_TTL, 5_000)), rng.randrange(40, 9_000))
+        one.name(rng): FoundKey(one.key_type.encode(), rng.choice((NO_TTL, 5_000)), rng.randrange(40, 9_000))
         for one in drawn
     }
 
@@ -232,7 +232,7 @@ def test_many_single_keys_are_one_pattern() -> None:
     ],
 )
 def test_times_to_live_have_room_to_grow(ttl_s: list[int], keys: int, expected: str) -> None:
-    facts = [Found(b"hash", 1_000 * one, 100) for one in ttl_s] + [Found(b"hash", NO_TTL, 100)] * keys
+    facts = [FoundKey(b"hash", 1_000 * one, 100) for one in ttl_s] + [FoundKey(b"hash", NO_TTL, 100)] * keys
     report = report_of({b"k:%d" % at: one for at, one in enumerate(facts)})
     _, registry = drafted(report)
     (entry,) = registry.entries

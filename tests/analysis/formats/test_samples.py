@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from rtui.analysis.facts import Reason
 from rtui.analysis.formats.samples import (
-    Header,
     Masker,
     SamplesFormatError,
+    SamplesHeader,
     header_line,
     is_samples,
     read_samples,
@@ -37,7 +37,7 @@ from rtui.analysis.health.sample import (
 from rtui.analysis.report.document import KeySizes
 from rtui.keyspace.text.display import display_text
 
-HEADER = Header(began_ms=1_790_000_000_000, server="10.0.0.5:6379")
+HEADER = SamplesHeader(began_ms=1_790_000_000_000, server="10.0.0.5:6379")
 NUMBERS = st.integers(0, (1 << 63) - 1)
 TEXTS = st.text(max_size=12).map(display_text)
 NAMES = st.binary(max_size=12)

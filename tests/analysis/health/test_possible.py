@@ -15,7 +15,7 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.findings.server import server_health
 from rtui.analysis.formats import written
 from rtui.analysis.formats.health import health_json, health_page
-from rtui.analysis.formats.samples import Header, header_line, health_prometheus, read_samples, sample_line
+from rtui.analysis.formats.samples import SamplesHeader, header_line, health_prometheus, read_samples, sample_line
 from rtui.analysis.health.fields import FIELDS, FieldUnit, InfoField
 from rtui.analysis.health.panel import State
 from rtui.analysis.health.possible import _OF_LISTS, _WORDS, range_of, with_possible
@@ -178,7 +178,7 @@ def test_no_list_shows_what_can_not_be(data: st.DataObject) -> None:
     }
     view = views({}, **lists)
     check(view)
-    header = Header(began_ms=NOW_MS, server="a:1")
+    header = SamplesHeader(began_ms=NOW_MS, server="a:1")
     lines = [header_line(header).encode(), sample_line(view.latest, header).encode()]
     (again,) = read_samples(lines).nodes.values()
     assert again[-1].databases == view.latest.databases

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.health.sample import ClientFigures, CommandStats, Missing, OwnUse, Sample, Source, with_earlier
-from rtui.analysis.health.view import HealthView, Span
+from rtui.analysis.health.view import HealthView, SampleSpan
 from tests.made_sample import MIB, made_sample
 
 
@@ -70,7 +70,7 @@ def counted(*counts: int | None) -> list[Sample]:
 
 
 def rates(samples: list[Sample], name: str = COUNTER) -> list[float | None]:
-    return [Span(*pair).rate(name) for pair in pairwise(samples)]
+    return [SampleSpan(*pair).rate(name) for pair in pairwise(samples)]
 
 
 def test_the_example_of_the_module() -> None:
@@ -80,20 +80,20 @@ def test_the_example_of_the_module() -> None:
 def test_a_restart_is_recognised_by_the_run_though_more_has_been_counted_since() -> None:
     before = made_sample(0, total_commands_processed=5)
     after = made_sample(9, total_commands_processed=500, run_id="f" * 40)
-    assert Span(before, after).rate(COUNTER) is None
-    assert not Span(before, after).is_same_run
+    assert SampleSpan(before, after).rate(COUNTER) is None
+    assert not SampleSpan(before, after).is_same_run
 
 
 def test_without_a_run_id_the_uptime_tells() -> None:
     before, after = made_sample(0, run_id=None), made_sample(60, run_id=None, uptime_in_seconds=3)
-    assert not Span(before, after).is_same_run
-    assert Span(before, made_sample(60, run_id=None)).is_same_run
+    assert not SampleSpan(before, after).is_same_run
+    assert SampleSpan(before, made_sample(60, run_id=None)).is_same_run
 
 
 def test_a_reset_of_the_statistics_makes_all_of_them_unknown_but_not_what_it_leaves() -> None:
     before = made_sample(0, used_cpu_user=10.0, keyspace_hits=7)
     after = made_sample(2, used_cpu_user=11.0, keyspace_hits=9, total_commands_processed=3)
-    span = Span(before, after)
+    span = SampleSpan(before, after)
     assert (span.rate("keyspace_hits"), span.commands, span.errors) == (None, None, None)
     assert span.rate("used_cpu_user") == pytest.approx(0.5)
 
@@ -105,18 +105,20 @@ def test_own_hits_and_commands_are_taken_out() -> None:
     after = made_sample(
         10, keyspace_hits=1_130, keyspace_misses=110, total_commands_processed=3_000, own=OwnUse(1_005, 1_050, 0)
     )
-    span = Span(before, after)
+    span = SampleSpan(before, after)
     assert (span.change("keyspace_hits"), span.hit_ratio, span.rate(COUNTER)) == (30, 0.75, 100)
 
 
 def test_a_missing_field_is_not_0() -> None:
     assert rates(counted(10, None, 30)) == [None, None]
-    assert Span(*counted(5, 9)).rate(COUNTER, "no_such_counter") is None
+    assert SampleSpan(*counted(5, 9)).rate(COUNTER, "no_such_counter") is None
 
 
 def test_a_clock_that_was_set_back_gives_no_rate() -> None:
     assert (
-        Span(made_sample(10, run_id="a"), made_sample(10, run_id="a", total_commands_processed=2_000_000)).rate(COUNTER)
+        SampleSpan(made_sample(10, run_id="a"), made_sample(10, run_id="a", total_commands_processed=2_000_000)).rate(
+            COUNTER
+        )
         is None
     )
 
@@ -128,7 +130,7 @@ def test_commands_and_errors_of_the_time_between() -> None:
         commands={"GET": CommandStats(15, 180, 2, 1, {"99": 4.0}), "KEYS": CommandStats(1, 9_000)},
         errors={"WRONGTYPE": 2, "OOM": 3},
     )
-    span = Span(before, after)
+    span = SampleSpan(before, after)
     assert span.commands == {"GET": CommandStats(5, 80, 2, 0), "KEYS": CommandStats(1, 9_000)}
     assert span.errors == {"WRONGTYPE": 0, "OOM": 3}
 
@@ -149,7 +151,7 @@ def test_whatever_comes_no_rate_is_negative(drawn: list[tuple[int, int | None, i
         for at, (commands, hits, own, run) in enumerate(drawn)
     ]
     for before, after in pairwise(samples):
-        span = Span(before, after)
+        span = SampleSpan(before, after)
         figures = [span.rate(COUNTER), span.change("keyspace_hits"), span.hit_ratio, span.rate("used_cpu_user")]
         assert all(one is None or one >= 0 for one in figures)
 
@@ -158,15 +160,15 @@ def test_whatever_comes_no_rate_is_negative(drawn: list[tuple[int, int | None, i
 def test_what_happened_in_all_spans_is_what_happened_in_the_whole(start: int, added: list[int]) -> None:
     totals = [start, *(start + sum(added[: at + 1]) for at in range(len(added)))]
     samples = counted(*totals)
-    changes = [Span(*pair).change(COUNTER) for pair in pairwise(samples)]
+    changes = [SampleSpan(*pair).change(COUNTER) for pair in pairwise(samples)]
     assert changes == added
-    assert Span(samples[0], samples[-1]).change(COUNTER) == sum(added)
+    assert SampleSpan(samples[0], samples[-1]).change(COUNTER) == sum(added)
 
 
 def test_another_server_at_the_address_is_no_restart() -> None:
     """As after a failover: it ran before the last sample of the one before it."""
     before = made_sample(0)
     restarted, other = (made_sample(60, run_id="f" * 40, uptime_in_seconds=uptime_s) for uptime_s in (61, 62))
-    assert not Span(before, restarted).is_other_server
-    assert Span(before, other).is_other_server
-    assert not Span(before, made_sample(60)).is_other_server
+    assert not SampleSpan(before, restarted).is_other_server
+    assert SampleSpan(before, other).is_other_server
+    assert not SampleSpan(before, made_sample(60)).is_other_server

@@ -8,25 +8,24 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from rtui.analysis.facts import NO_EXPIRY
-from rtui.analysis.query.patterns import PatternSyntaxError, Step, check_pattern_text, read_pattern
+from rtui.analysis.query.patterns import PatternStep, PatternSyntaxError, check_pattern_text, read_pattern
 from rtui.analysis.query.query import Query, Term, Value
-from rtui.analysis.query.terms import ENCODINGS, PLACES, SHARD, TERMS, Form, Keyword, TermSpec
+from rtui.analysis.query.terms import ENCODINGS, PLACES, SHARD, TERMS, NumberKeyword, TermForm, TermSpec
 from rtui.keyspace.slots import key_slot
-from rtui.keyspace.text.glob import Matcher, PatternError, check_pattern
+from rtui.keyspace.text.glob import GlobMatcher, PatternError, check_pattern
 from rtui.keyspace.text.identifiers import PLACEHOLDERS, Identifiers, KeySegments
-from rtui.keyspace.text.java_names import HEADER, MARK, java_text, swapped
 from rtui.keyspace.text.quantities import Bounds
-from rtui.keyspace.text.segments import Separators
+from rtui.keyspace.text.segments import HEADER, MARK, Separators, java_text, swapped
 from rtui.keyspace.types import TYPES
 
 
-def folded(name: bytes, separators: Separators) -> list[Step]:
+def folded(name: bytes, separators: Separators) -> list[PatternStep]:
     """The path of patterns of a name, one segment at a time."""
     identifiers = Identifiers(separators.values)
     steps = []
     for segment, separator in KeySegments(separators).of(name, 1_000):
         form = None if len(segment) > 256 else identifiers.form(segment).pattern
-        steps.append(Step(segment if form is None else form, separator, form is not None))
+        steps.append(PatternStep(segment if form is None else form, separator, form is not None))
     return steps
 
 
@@ -51,7 +50,7 @@ def _named(term: Term, name: bytes, separators: Separators) -> bool:  # noqa: PL
             is_any_case = not re.search(b"[A-Z]", needle)
             return needle in (re.sub(b"[A-Z]", lambda one: one[0].lower(), name) if is_any_case else name)
         case "glob":
-            return name == term.names[0] or Matcher(term.names[0])(name)
+            return name == term.names[0] or GlobMatcher(term.names[0])(name)
         case "re":
             return re.search(term.names[0], name) is not None
         case "in":
@@ -74,7 +73,7 @@ def _is_in(namespace: bytes, name: bytes, separators: Separators) -> bool:
     return False
 
 
-def _is_below(path: list[Step], name: bytes, separators: Separators) -> bool:
+def _is_below(path: list[PatternStep], name: bytes, separators: Separators) -> bool:
     steps, segments = folded(name, separators), KeySegments(separators).of(name, 1_000)
     if len(steps) < len(path):
         return False
@@ -94,7 +93,7 @@ def applies(term: Term, value: bytes | int, asked_at_ms: int) -> bool:
                 return True
             continue
         assert isinstance(value, int)
-        if isinstance(one, Keyword):
+        if isinstance(one, NumberKeyword):
             if value == NO_EXPIRY:
                 return True
             continue
@@ -163,7 +162,7 @@ def values(spec: TermSpec) -> st.SearchStrategy[tuple[Value, ...]]:
         return st.tuples(NAMES.filter(is_glob))
     if spec.name == "re":
         return st.sampled_from([(rb"^user:\d+$",), (b'"',), (b"a b",), (b"(?i)x|y",), (b"\\x00\\xff",), (b"!",)])
-    if spec.form is Form.TEXT:
+    if spec.form is TermForm.TEXT:
         return st.tuples(NAMES)
     one: st.SearchStrategy[Value] = NAMES
     if spec.name == "pattern":
@@ -172,7 +171,7 @@ def values(spec: TermSpec) -> st.SearchStrategy[tuple[Value, ...]]:
         one = st.one_of(NAMES, st.sampled_from(list(TYPES)))
     elif spec.name == "enc":
         one = st.one_of(NAMES, st.sampled_from(ENCODINGS))
-    elif spec.form is Form.NUMBERS:
+    elif spec.form is TermForm.NUMBERS:
         one = bounds(spec) if spec.keyword is None else st.one_of(bounds(spec), st.just(spec.keyword))
     return st.lists(one, min_size=1, max_size=3, unique=True).map(tuple)
 

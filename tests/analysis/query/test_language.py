@@ -8,11 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rtui.analysis.query.completion import Vocabulary, complete
-from rtui.analysis.query.near_misses import read_with_hints
+from rtui.analysis.query.hints import Vocabulary, complete, read_with_hints
 from rtui.analysis.query.parsing import MAX_LINE, MAX_TERMS, QueryError, parse, read
-from rtui.analysis.query.query import Query, Span, Term
-from rtui.analysis.query.terms import TERMS, Keyword
+from rtui.analysis.query.query import Query, QuerySpan, Term
+from rtui.analysis.query.terms import TERMS, NumberKeyword
 from rtui.keyspace.text.display import HOSTILE
 from rtui.keyspace.text.quantities import Bounds
 from tests.analysis.query.oracle import QUERY
@@ -68,15 +67,15 @@ def test_words_are_where_their_spans_say(query: Query) -> None:
         ("a[b", Term("text", (b"a[b",))),
         ("!user:*", Term("glob", (b"user:*",), is_negated=True)),
         (r"re:^user:\d+$", Term("re", (rb"^user:\d+$",))),
-        ("ttl:none", Term("ttl", (Keyword.NONE,))),
-        ("TTL:None", Term("ttl", (Keyword.NONE,))),
+        ("ttl:none", Term("ttl", (NumberKeyword.NONE,))),
+        ("TTL:None", Term("ttl", (NumberKeyword.NONE,))),
         ("ttl<10m", Term("ttl", (Bounds(None, 10 * MINUTE - 1),))),
         ("ttl<=10m", Term("ttl", (Bounds(None, 10 * MINUTE),))),
         ("ttl<600", Term("ttl", (Bounds(None, 10 * MINUTE - 1),))),
         ("ttl>30d", Term("ttl", (Bounds(30 * DAY + 1, None),))),
         ("ttl:10m..1h30m", Term("ttl", (Bounds(10 * MINUTE, 90 * MINUTE - 1),))),
         ("ttl:1h..", Term("ttl", (Bounds(HOUR, None),))),
-        ("ttl:none,..1h", Term("ttl", (Keyword.NONE, Bounds(None, HOUR - 1)))),
+        ("ttl:none,..1h", Term("ttl", (NumberKeyword.NONE, Bounds(None, HOUR - 1)))),
         ("size>1M", Term("size", ((Bounds((1 << 20) + 1, None)),))),
         ("size:1.5KiB", Term("size", (Bounds(1536, 1536),))),
         ("len>10000", Term("len", (Bounds(10_001, None),))),
@@ -177,7 +176,7 @@ def test_a_wrong_term_is_marked_with_what_was_meant(line: str, marked: str, mean
 def test_right_terms_of_a_wrong_line_are_read() -> None:
     reading = read("cart type:hsh ttl:none size>")
     assert reading.query == parse("cart ttl:none")
-    assert [problem.span for problem in reading.problems] == [Span(10, 13), Span(23, 28)]
+    assert [problem.span for problem in reading.problems] == [QuerySpan(10, 13), QuerySpan(23, 28)]
 
 
 @pytest.mark.parametrize("line", ["user:hash", "tape:1", "session:none", "types:foo:bar"])

@@ -13,17 +13,24 @@ from hypothesis import strategies as st
 
 from rtui.analysis.query.deciding import NameFilter
 from rtui.analysis.query.parsing import parse, read
-from rtui.analysis.query.patterns import HEX_PARTS, Pattern, PatternMatcher, Step, pattern_text, read_pattern
+from rtui.analysis.query.patterns import (
+    HEX_PARTS,
+    PatternMatcher,
+    PatternStep,
+    QueryPattern,
+    RegexError,
+    compiled,
+    pattern_text,
+    read_pattern,
+)
 from rtui.analysis.query.plan import names_beside, plan_of, server_filter
-from rtui.analysis.query.query import Matches, Order, Query, Term, written_bytes
-from rtui.analysis.query.regex import RegexError, compiled
+from rtui.analysis.query.query import Matches, MatchOrder, Query, Term, written_bytes
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
-from rtui.keyspace.text.glob import Matcher
+from rtui.keyspace.text.glob import GlobMatcher
 from rtui.keyspace.text.identifiers import PLACEHOLDERS, Identifiers, KeySegments
-from rtui.keyspace.text.java_names import MARK, java_text, raw_java_name
 from rtui.keyspace.text.matching import natural
-from rtui.keyspace.text.segments import Separators
+from rtui.keyspace.text.segments import MARK, Separators, java_text, raw_java_name
 from tests.analysis.query.oracle import QUERY, folded
 from tests.examples import examples
 
@@ -67,7 +74,7 @@ def test_a_namespace_has_the_names_below(name: bytes, other: bytes, depth: int, 
     assert matches(other) == (folded(other, separators)[:depth] == steps)
 
 
-def is_plain_name(step: Step) -> bool:
+def is_plain_name(step: PatternStep) -> bool:
     is_identifier = step.is_folded and step.name in PLACEHOLDERS
     return bool(step.name) and b":" not in step.name and not is_identifier
 
@@ -152,7 +159,7 @@ def test_keys_that_differ_in_digits_only(parts: list[bytes], others: list[bytes]
         step._replace(name=form, is_folded=True) if form is not None and rng.random() < 0.5 else step
         for step, form in zip(steps, [*numbered, *[None] * len(steps)], strict=False)
     ]
-    matches = PatternMatcher([Pattern(tuple(steps), None)], by)
+    matches = PatternMatcher([QueryPattern(tuple(steps), None)], by)
     for has_hex in (False, True):
         if matches.is_alike(key, has_hex=has_hex):
             for _ in range(5):
@@ -210,7 +217,7 @@ def test_the_server_filters_nothing_that_passes(query: Query, names: list[bytes]
     names += [b"{%b}" % name for name in names]
     match = plan_of(query, separators).server.match
     if match is not None:
-        matches, beside = Matcher(match), names_beside(query, match)
+        matches, beside = GlobMatcher(match), names_beside(query, match)
         passing = [name for name in NameFilter(query, separators).keep(names) if name]
         assert [name for name in passing if not (matches(name) or {name, java_text(name)} & {*beside})] == []
 
@@ -275,7 +282,7 @@ RECORD = st.builds(
 @given(st.lists(st.lists(RECORD, max_size=9), max_size=6), st.integers(1, 9), st.sampled_from(Fact), st.booleans())
 @example([[KeyRecord(key=b"2"), KeyRecord(key=b"10")]], 1, Fact.NAME, False)
 def test_the_top_ones_are_kept(pages: list[list[KeyRecord]], limit: int, fact: Fact, is_descending: bool) -> None:
-    matches = Matches(limit, Order(fact, is_descending))
+    matches = Matches(limit, MatchOrder(fact, is_descending))
     for page in pages:
         matches.add_count(len(page))
         matches.add(page)

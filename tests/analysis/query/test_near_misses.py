@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.query.near_misses import read_with_hints
+from rtui.analysis.query.hints import read_with_hints
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.query import Query
 from rtui.keyspace.text.matching import edits

@@ -13,7 +13,7 @@ from rtui.analysis.formats import TABLE_FORMATS
 from rtui.analysis.report.comparison import Fate, compare
 from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report, Step
 from rtui.analysis.report.readings import FigureChange, reading
-from rtui.analysis.report.tables.changes import COMPARED, LISTED, Changes, change_cell, differences, fate_of
+from rtui.analysis.report.tables.changes import COMPARED, LISTED, ComparedReports, change_cell, differences, fate_of
 from rtui.analysis.report.tables.contents import tables
 from rtui.analysis.report.tables.table import UNCLEAR, AtLeast, Cell, Column, Paths, Table, Unit, cell_text
 from rtui.analysis.report.tables.totals import namespaces
@@ -35,7 +35,7 @@ def leaf(name: bytes, keys: int, kind: NodeKind = NodeKind.LITERAL) -> Node:
 
 def changes_of(before: Report, after: Report, column: str = "keys") -> dict[Cell, Cell]:
     """The changes of a column by the first cell of the row."""
-    made = Changes(before, after).table(namespaces(after), namespaces(before))
+    made = ComparedReports(before, after).table(namespaces(after), namespaces(before))
     at = made.column(f"{column}_change")
     return {row[0]: row[at] for row in made.rows}
 
@@ -107,7 +107,7 @@ def test_the_text_of_a_change(cell: Cell, unit: Unit, expected: str) -> None:
 
 def test_changes_stand_beside_every_figure_that_can_be_compared() -> None:
     report = made_report()
-    changes = Changes(report, report)
+    changes = ComparedReports(report, report)
     compared = 0
     for now, before in zip(tables(report), tables(report), strict=True):
         made = changes.table(now, before)
@@ -136,7 +136,7 @@ def test_other_separators_and_depths_compare_as_far_as_both_go() -> None:
     before, after = report_of(leaf(b"a", 10)), report_of(leaf(b"a", 15))
     for scope in ({"separators": (b"/",)}, {"depth": 0}):
         other = replace(before, head=replace(before.head, scope=replace(before.head.scope, **scope)))
-        found = Changes(other, after)
+        found = ComparedReports(other, after)
         assert found.namespace((Step(b"a", b":", NodeKind.LITERAL),)) is None
         assert found.namespace(()) is not None
         assert isinstance(found.table(namespaces(after), namespaces(other)), Table)
@@ -167,7 +167,7 @@ def test_only_the_rows_that_are_shown_are_made_of_an_earlier_report(monkeypatch:
         return path_at(self, index)
 
     monkeypatch.setattr(Paths, "__getitem__", noting)
-    made = Changes(report, report).table(now, before)
+    made = ComparedReports(report, report).table(now, before)
     assert not asked
     assert made.rows[700][made.column("keys_change")] == 0
     assert set(asked) == {700}

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from rtui.keyspace.rows import ordering
-from rtui.keyspace.rows.ordering import BY_COUNT, Sort, WeightsAt
+from rtui.keyspace.rows import listing
+from rtui.keyspace.rows.listing import BY_COUNT, Sort, WeightsAt
 from rtui.keyspace.rows.rows import ALL_BELOW_LEVELS, Row, RowKind, VisibleRows
 from rtui.keyspace.slices import Slices, finish
 from rtui.keyspace.store.namespace import SHARD_ABOVE, Namespace
@@ -325,7 +325,7 @@ def test_no_step_of_sorting_reads_more_names_than_a_batch(
     order: Sort, keys: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = NamespaceStore(clock=Ticking())
-    store.add([keys % number for number in range(2 * ordering.PER_BUCKET)])
+    store.add([keys % number for number in range(2 * listing.PER_BUCKET)])
     rows, read, most = VisibleRows(store), 0, 0
 
     def counted(name: bytes) -> bytes:
@@ -333,10 +333,10 @@ def test_no_step_of_sorting_reads_more_names_than_a_batch(
         read += 1
         return natural(name)
 
-    monkeypatch.setattr(ordering, "natural", counted)
+    monkeypatch.setattr(listing, "natural", counted)
     for _ in rows.sort(order):
         most, read = max(most, read), 0
-    assert 0 < most <= ordering.BATCH
+    assert 0 < most <= listing.BATCH
 
 
 def test_the_last_order_asked_for_is_the_one() -> None:

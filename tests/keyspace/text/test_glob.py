@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rtui.keyspace.text.glob import (
     MAX_PATTERN_BYTES,
     MAX_STARS,
-    Matcher,
+    GlobMatcher,
     PatternError,
     check_pattern,
     escape_glob,
@@ -23,7 +23,7 @@ SPECIALS = st.lists(st.sampled_from([b"*", b"?", b"[", b"]", b"\\", b"^", b"-", 
 
 @given(SPECIALS, SPECIALS)
 def test_an_escaped_name_means_itself_and_nothing_else(name: bytes, other: bytes) -> None:
-    matches = Matcher(escape_glob(name))
+    matches = GlobMatcher(escape_glob(name))
     assert matches(name)
     assert matches(other) is (other == name)
 
@@ -32,7 +32,7 @@ def test_an_escaped_name_means_itself_and_nothing_else(name: bytes, other: bytes
 def test_a_prefix_pattern_is_always_within_bounds(prefix: bytes) -> None:
     pattern = prefix_pattern(prefix)
     assert check_pattern(pattern) is pattern
-    assert Matcher(pattern)(prefix + b"x")
+    assert GlobMatcher(pattern)(prefix + b"x")
     if len(escape_glob(prefix)) < MAX_PATTERN_BYTES:
         assert pattern == escape_glob(prefix) + b"*"
 
@@ -97,7 +97,7 @@ pieces = st.lists(st.sampled_from([bytes((byte,)) for byte in ALPHABET]), max_si
     ],
 )
 def test_known_cases(pattern: bytes, name: bytes, expected: bool) -> None:
-    assert Matcher(pattern)(name) is expected
+    assert GlobMatcher(pattern)(name) is expected
 
 
 @pytest.mark.slow
@@ -109,11 +109,11 @@ def test_agrees_with_a_server(valkey: Server, patterns: list[bytes], names: set[
     client.mset(dict.fromkeys(names, b""))
     for pattern in patterns:
         _, found = client.scan(0, match=pattern, count=1000)
-        assert set(found) == set(filter(Matcher(pattern), names)), pattern
+        assert set(found) == set(filter(GlobMatcher(pattern), names)), pattern
 
 
 def test_many_asterisks_on_a_long_name_take_no_time() -> None:
-    assert not Matcher(b"*a" * 16 + b"*b")(b"a" * 1_000_000)
+    assert not GlobMatcher(b"*a" * 16 + b"*b")(b"a" * 1_000_000)
 
 
 WORDS = ("browse.filter", "browse.sort", "tree.columns", "tree.width")

@@ -15,10 +15,9 @@ from rtui.keyspace.store.name_search import HeldNames
 from rtui.keyspace.store.packed_names import Chunk, SplitNames, pack_inline
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import Display, display
-from rtui.keyspace.text.glob import Matcher, namespace_pattern
+from rtui.keyspace.text.glob import GlobMatcher, namespace_pattern
 from rtui.keyspace.text.identifiers import KeySegments
-from rtui.keyspace.text.java_names import HEADER, MARK, java_text, raw_java_name, swapped
-from rtui.keyspace.text.segments import Separators
+from rtui.keyspace.text.segments import HEADER, MARK, Separators, java_text, raw_java_name, swapped
 
 COLON = Separators((b":",))
 LENGTH = st.sampled_from([b"\0\0", b"\0\1", b"\0\2", b"\0\3", b"\0\x3a", b"\xff:", b"\xff\xff"])
@@ -133,7 +132,7 @@ def test_a_query_sees_the_text(line: str, passes: bool) -> None:
     assert NameFilter(query, COLON).keep([name]) == [name][:passes]
     if passes:
         match = plan_of(query, COLON).server.match
-        assert match is None or Matcher(match)(name)
+        assert match is None or GlobMatcher(match)(name)
     is_marked = "⛾" in line
     assert NameFilter(query, COLON).keep([b"user:1"]) == [b"user:1"][: passes and not is_marked]
 
@@ -141,4 +140,4 @@ def test_a_query_sees_the_text(line: str, passes: bool) -> None:
 @given(st.lists(st.text("ab:?*[é", max_size=6), max_size=3))
 def test_the_pattern_of_a_namespace_matches_its_keys(parts: list[str]) -> None:
     text = ":".join(parts).encode()
-    assert Matcher(namespace_pattern(MARK + b":" + text))(raw_java_name(text + b"key") or b"")
+    assert GlobMatcher(namespace_pattern(MARK + b":" + text))(raw_java_name(text + b"key") or b"")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.keyspace.text.java_names import raw_java_name
 from rtui.keyspace.text.matching import natural
+from rtui.keyspace.text.segments import raw_java_name
 from tests.keyspace.naive import naturally
 
 ODD = st.lists(st.sampled_from(b"0019aZ:-_\0\x01\xc3\xff"), max_size=10).map(bytes)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.keyspace.text.segments import Cut, Segment, Separators
+from rtui.keyspace.text.segments import Segment, Separators, SeparatorSpan
 
 COLON = Separators()
 
@@ -107,9 +107,9 @@ def test_without_separators_every_key_is_one_segment() -> None:
 
 
 def test_cut_from_an_offset() -> None:
-    assert COLON.cut(b"a:b:c", 2) == Cut(3, 4)
+    assert COLON.cut(b"a:b:c", 2) == SeparatorSpan(3, 4)
     assert COLON.cut(b"a:b:c", 4) is None
-    assert COLON.cut(b"{a}:{b:c}", 4, brace_before=True) == Cut(6, 7)
+    assert COLON.cut(b"{a}:{b:c}", 4, brace_before=True) == SeparatorSpan(6, 7)
 
 
 def test_values_are_ordered_and_each_once() -> None:

@@ -18,7 +18,7 @@ from rtui.keyspace.text.display import (
     _WIDE_EMOJI,
     HOSTILE,
     Display,
-    Piece,
+    DisplayedPiece,
     is_hidden,
 )
 
@@ -73,7 +73,7 @@ AWKWARD = [
 TEXTS = st.lists(st.sampled_from([*SEQUENCES, *LETTERS, *AWKWARD]) | st.characters(), max_size=30).map("".join)
 
 
-def joined(pieces: list[Piece]) -> str:
+def joined(pieces: list[DisplayedPiece]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
@@ -85,7 +85,7 @@ def raw(text: str) -> bytes:
 def test_what_is_drawn_as_one_is_a_piece(text: str) -> None:
     for around in ("", "a", " ", "日", "é"):
         pieces = UNICODE.value(f"{around}{text}x{around}".encode())
-        assert Piece(text) in pieces  # type: ignore[arg-type]
+        assert DisplayedPiece(text) in pieces  # type: ignore[arg-type]
         assert not any(piece.is_escape and piece.text != "␠" for piece in pieces)
     assert cell_len(text) == (
         2 if text in SEQUENCES and "\ufe0e" not in text else cell_len(unicodedata.normalize("NFC", text))

@@ -13,7 +13,7 @@ import pytest
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import Frequency, LfuSettings
 from rtui.analysis.query.parsing import parse
-from rtui.keyspace.text.glob import Matcher, PatternError
+from rtui.keyspace.text.glob import GlobMatcher, PatternError
 from rtui.keyspace.text.segments import Segment
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import BrowseOptions
@@ -144,7 +144,7 @@ async def test_the_scan_of_all_keys_is_kept_while_a_filter_shows_some(valkey: Se
             await whole(session)
             assert session.store is not everything
             assert session.store.keys == len([key for key in numbered(3000, b"user:") + numbered(2000, b"cart:")
-                                              if Matcher(match)(key)])  # fmt: skip
+                                              if GlobMatcher(match)(key)])  # fmt: skip
             assert session.revision > revision
             revision = session.revision
         assert everything.keys == 5000

@@ -13,13 +13,12 @@ from rtui.analysis.columns import EVERYTHING, SAMPLED_COLUMNS
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.plan import PlaceError, ShardPlace
-from rtui.analysis.query.query import Order
+from rtui.analysis.query.query import MatchOrder
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slots import key_slot
-from rtui.keyspace.text.java_names import raw_java_name
 from rtui.keyspace.text.matching import natural
-from rtui.keyspace.text.segments import Separators
+from rtui.keyspace.text.segments import Separators, raw_java_name
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import FindOptions
 from rtui.server.scan.pace import Pace
@@ -102,8 +101,10 @@ async def ended(search: Search) -> Search:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("order", [None, Order(Fact.NAME), Order(Fact.TTL, is_descending=True), Order(Fact.LENGTH)])
-async def test_rows_and_the_server_give_the_same_matches(filled: Server, order: Order | None) -> None:
+@pytest.mark.parametrize(
+    "order", [None, MatchOrder(Fact.NAME), MatchOrder(Fact.TTL, is_descending=True), MatchOrder(Fact.LENGTH)]
+)
+async def test_rows_and_the_server_give_the_same_matches(filled: Server, order: MatchOrder | None) -> None:
     rows = rows_of(filled)
     async with connected(target_of(filled)) as connection:
         for line in LINES:
@@ -153,15 +154,20 @@ async def test_what_has_expired_since_is_left_out_and_what_is_unknown_is_said(fi
         ("cart size>1K ttl:none len>3 idle<1d type:set", Scope(columns=EVERYTHING), None, None),
         ("freq>3 size>1K cart", Scope(columns=EVERYTHING), None, "the analysis knows OBJECT FREQ of no key."),
         ("len>3", Scope(columns=SAMPLED_COLUMNS), None, " of some keys only."),
-        ("cart", Scope(columns=SAMPLED_COLUMNS), Order(Fact.IDLE), "the analysis knows OBJECT IDLETIME of some keys"),
-        ("cart", Scope(columns=SAMPLED_COLUMNS), Order(Fact.NAME), None),
+        (
+            "cart",
+            Scope(columns=SAMPLED_COLUMNS),
+            MatchOrder(Fact.IDLE),
+            "the analysis knows OBJECT IDLETIME of some keys",
+        ),
+        ("cart", Scope(columns=SAMPLED_COLUMNS), MatchOrder(Fact.NAME), None),
         ("cart", Scope(match=b"user:*"), None, "the analysis was of user:* only."),
         ("cart type:hash", Scope(match=b"user:*", key_type=b"hash"), None, "the analysis was of user:* only."),
         ("user:* cart type:hash", Scope(match=b"user:*", key_type=b"hash"), None, None),
     ],
 )
 def test_what_the_server_has_to_answer(
-    filled: Server, line: str, scope: Scope, order: Order | None, why: str | None
+    filled: Server, line: str, scope: Scope, order: MatchOrder | None, why: str | None
 ) -> None:
     found = PassRows(rows_of(filled), scope).why_not(parse(line), order)
     assert (found is None) if why is None else (why in str(found))
@@ -209,9 +215,9 @@ async def test_rows_of_an_analysis_that_was_ended_say_so(filled: Server) -> None
     assert "The analysis had not seen all keys when it ended." in " ".join(found.notes)
 
 
-@pytest.mark.parametrize("order", [None, Order(Fact.NAME)])
+@pytest.mark.parametrize("order", [None, MatchOrder(Fact.NAME)])
 async def test_rows_of_an_analysis_under_way_are_found_as_they_come(
-    filled: Server, order: Order | None, monkeypatch: pytest.MonkeyPatch
+    filled: Server, order: MatchOrder | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rtui.server.search.rows.FOLLOW_S", 0.001)
     monkeypatch.setattr(rows, "CHUNK_ROWS", 30)

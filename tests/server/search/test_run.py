@@ -15,7 +15,7 @@ from rtui.analysis.humanize import Mark
 from rtui.analysis.query.behind import encoding_keys, keys_of, slot_keys, tag_keys, type_keys, without_ttl
 from rtui.analysis.query.deciding import NameFilter
 from rtui.analysis.query.parsing import parse
-from rtui.analysis.query.query import Order, Query
+from rtui.analysis.query.query import MatchOrder, Query
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.name_search import HeldNames
@@ -335,10 +335,12 @@ async def test_the_first_and_the_top_matches(valkey: Server) -> None:
         assert first.count == 500
         assert len(first.matches.kept) == 10
         assert all(record.memory_bytes for record in first.matches.kept)
-        top = FindOptions(limit=7, columns=(Fact.LENGTH,), order=Order(Fact.LENGTH, is_descending=True), pace=Pace.FULL)
+        top = FindOptions(
+            limit=7, columns=(Fact.LENGTH,), order=MatchOrder(Fact.LENGTH, is_descending=True), pace=Pace.FULL
+        )
         largest = await found(connection, "key", top)
         assert [record.length for record in largest.matches.kept] == [499, 498, 497, 496, 495, 494, 493]
-        by_name = await found(connection, "key:1", replace(top, columns=(), order=Order(Fact.NAME)))
+        by_name = await found(connection, "key:1", replace(top, columns=(), order=MatchOrder(Fact.NAME)))
         assert [record.key for record in by_name.matches.kept][:3] == [b"key:1", b"key:10", b"key:11"]
         ended = await found(connection, "key", replace(FULL, limit=10, stops_at_limit=True))
         assert ended.progress.state in (ScanState.STOPPED, ScanState.DONE)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from textual.geometry import Size
 
-from rtui.analysis.findings.comparison import COLUMNS, findings_table
-from rtui.analysis.findings.contents import findings
+from rtui.analysis.findings.contents import COLUMNS, findings, findings_table
 from rtui.analysis.findings.finding import Found
 from rtui.analysis.formats import written
 from rtui.analysis.formats.findings import findings_page

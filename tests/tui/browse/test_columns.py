@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.store.namespace import Namespace
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.tui.browse.columns import (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark
-from rtui.analysis.query.query import Order
+from rtui.analysis.query.query import MatchOrder
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import CoverageKind
 from rtui.analysis.report.namespaces import Known
@@ -289,7 +289,7 @@ async def test_all_keys_are_listed_by_size_whatever_the_report_names(is_analysed
         await user.pilot.press("enter")
         screen = await found(user)
         assert str(screen.search.query) == f"in:{name.decode()}"
-        assert screen.search.order == Order(Fact.MEMORY, is_descending=True)
+        assert screen.search.order == MatchOrder(Fact.MEMORY, is_descending=True)
         assert screen.rows.sort == "size"
         assert "size" in screen.rows.columns
 

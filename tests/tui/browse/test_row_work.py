@@ -11,7 +11,7 @@ from random import Random
 import pytest
 from textual.widgets import OptionList
 
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.rows.rows import RowKind, VisibleRows
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.store import NamespaceStore

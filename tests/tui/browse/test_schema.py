@@ -15,7 +15,7 @@ from rtui.analysis.humanize import Mark
 from rtui.analysis.query.deciding import NameFilter
 from rtui.analysis.query.patterns import PatternMatcher, read_pattern
 from rtui.analysis.report.document import CoverageKind, NodeKind
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators

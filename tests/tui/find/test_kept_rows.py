@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rtui.analysis.humanize import Mark
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.rows.rows import RowKind
 from rtui.server.files import rows_folder
 from rtui.server.options import BrowseOptions

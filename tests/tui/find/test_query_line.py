@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.query.completion import complete
+from rtui.analysis.query.hints import complete
 from rtui.analysis.query.parsing import parse, read
 from rtui.analysis.query.query import Query, Term
 from rtui.server.wire.target import Target

@@ -13,7 +13,7 @@ from textual.geometry import Size
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from rtui.analysis.formats.samples import Header, SamplesFile
+from rtui.analysis.formats.samples import SamplesFile, SamplesHeader
 from rtui.analysis.health.panel import Line as Figure
 from rtui.analysis.health.sample import LoggedCommand, Source
 from rtui.analysis.report.tables.table import Unit
@@ -241,7 +241,7 @@ async def test_what_stands_in_place_of_figures(given: dict[str, object], keys: t
 
 
 async def test_samples_of_a_file_ask_nothing_and_lead_nowhere() -> None:
-    header = Header(began_ms=made_sample().at_ms, server="10.0.0.5:6379")
+    header = SamplesHeader(began_ms=made_sample().at_ms, server="10.0.0.5:6379")
     slow = (LoggedCommand(1, 1, 90_000, (b"HGETALL", b"shop:user:7:profile")),)
     taken = (made_sample(), made_sample(5, slow=slow))
     app = SamplesApp(SavedHealth(SamplesFile(header, {"10.0.0.5:6379": taken}), "s.jsonl"), BrowseOptions())

@@ -41,7 +41,6 @@ class Cells:
         return Unknown(reason, column.reason)
 
     def amount(self, value: Figure | None, fact: str = "") -> Cell:
-        """Return a count or a sum: a lower bound if not all keys were seen."""
         if value is None:
             return self.unknown(fact)
         return AtLeast(value) if self.is_partial and not isinstance(value, Estimate) else value

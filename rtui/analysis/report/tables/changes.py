@@ -53,7 +53,7 @@ _MOMENTS: Final = frozenset({"start"})
 _TITLE: Final = "▲▼"
 
 
-class Changes:
+class ComparedReports:
     """Two reports, of which the later one is shown."""
 
     def __init__(self, before: Report, after: Report) -> None:
@@ -151,8 +151,7 @@ def change_cell(change: FigureChange) -> Cell:
 
 
 def total_change(before: Report, after: Report, column: str) -> Cell:
-    """Return how the keys or the memory of all keys have changed."""
-    found = Changes(before, after).namespace(())
+    found = ComparedReports(before, after).namespace(())
     if found is None:
         return None
     return change_cell(FigureChange(getattr(found[0], column), getattr(found[1], column)))

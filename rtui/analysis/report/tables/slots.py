@@ -73,7 +73,6 @@ class SlotRangeLoad(NamedTuple):
     """The keys and bytes in the slot range of one node."""
 
     first: int
-    """Its first slot."""
     last: int
     """Its last slot, inclusive."""
     load: int
@@ -320,7 +319,6 @@ class Balance:
         return is_covered and (node.fraction is None or node.fraction >= 1)
 
     def is_read(self, node: ClusterNode) -> bool:
-        """Whether something is known of the keys of a node."""
         return node.keys is not None and (self.is_whole(node) or bool(plain(node.keys)) or bool(node.fraction))
 
     def _beside(self, node: ClusterNode, figure: OfNode, *, as_seen: bool = False) -> tuple[float, float, float] | None:
@@ -383,7 +381,6 @@ def _note(cluster: ClusterReport) -> str:
 
 
 def _moving(moving: Sequence[MovingSlot]) -> str:
-    """Say which slots are on their way to which node."""
     by_target: dict[str, list[tuple[int, int]]] = {}
     for one in moving:
         by_target.setdefault(one.to, []).append((one.slot, one.slot))
@@ -405,7 +402,6 @@ def _share(figure: Figure | None, total: float | None) -> float | None:
 
 
 MOST_SEGMENTS: Final = 64
-"""Segments of a name that are looked at."""
 
 NO_COMMON_TAG: Final = SafeText(
     "Keys with the same {tag} share a slot. No identifier is in all of these names that could be one; a word as a tag "

@@ -60,24 +60,19 @@ class Unit(Enum):
     NAME = "name"
     """Bytes: a key, a namespace, a hash tag, a type as the server names it."""
     TEXT = "text"
-    """Safe text."""
     KEYS = "keys"
-    """A number of keys."""
     COUNT = "count"
-    """Any other number."""
     NUMBER = "number"
     """A number that counts nothing: a slot, a place in a list."""
     BYTES = "bytes"
     SHARE = "share"
     """0 … 1."""
     RATIO = "ratio"
-    """How many times something is."""
     DURATION = "s"
     """Seconds, or no TTL."""
     TIME = "epoch_s"
     """Seconds since the epoch."""
     MIX = "mix"
-    """Names with a figure each, largest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +245,6 @@ class Table:
         return [row for _, row in known] + [row for key, row in keyed if key is None]
 
     def picked(self, rows: Sequence[int]) -> Table:
-        """Return the table with only the rows at these positions, in this order."""
         subjects = tuple(self.subjects[row] for row in rows) if self.subjects else ()
         return replace(self, rows=tuple(self.rows[row] for row in rows), subjects=subjects)
 

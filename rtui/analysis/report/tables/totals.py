@@ -204,7 +204,6 @@ def idle_histogram(report: Report) -> Table:
 
 
 def frequency_histogram(report: Report) -> Table:
-    """Return how many keys have which access counter."""
     starts = [0, *FREQUENCY_EDGES]
     ends = [f"{low}" if low == edge - 1 else f"{low} – {edge - 1}" for low, edge in pairwise(starts)]
     rows = _bins(report, [*ends, f"{starts[-1]}, the top"], report.summary.root.stats.frequency)
@@ -221,7 +220,6 @@ def spans(edges_s: Sequence[int]) -> list[str]:
 def _bins(
     report: Report, titles: list[str], figures: tuple[Figure, ...] | None, total: Figure | None = None
 ) -> list[tuple[Cell, ...]]:
-    """Return a row for each bin, with its share of the total, or of all bins."""
     cells = Cells(report)
     whole = sum(map(plain, figures or ())) if total is None else total
     found = zip(titles, figures or (), strict=False)

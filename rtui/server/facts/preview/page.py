@@ -8,7 +8,7 @@ from typing import Final
 
 from rtui.analysis.facts import Unknown
 from rtui.keyspace.text.display import SafeText
-from rtui.keyspace.text.glob import Matcher, check_pattern, escape_glob
+from rtui.keyspace.text.glob import GlobMatcher, check_pattern, escape_glob
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,9 @@ class Find:
         return check_pattern(self.text if is_glob else b"*" + escape_glob(self.text) + b"*")
 
     @property
-    def matcher(self) -> Matcher:
+    def matcher(self) -> GlobMatcher:
         """A matcher with the server's rules; raises PatternError."""
-        return Matcher(self.pattern)
+        return GlobMatcher(self.pattern)
 
 
 @dataclass(frozen=True, slots=True)

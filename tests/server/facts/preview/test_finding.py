@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.facts import Reason
-from rtui.keyspace.text.glob import Matcher, PatternError
+from rtui.keyspace.text.glob import GlobMatcher, PatternError
 from rtui.server.facts.key_facts import key_facts, key_preview
 from rtui.server.facts.preview.finding import CALLS
 from rtui.server.facts.preview.page import Find, Page, Preview, PreviewRow, Unread
@@ -52,7 +52,7 @@ MANY = st.sampled_from([0, 1, 99, 600, 2_300])
 def matching(text: bytes, names: list[bytes]) -> list[bytes]:
     """Those of the names that are to be found, by the rule that is written in the help."""
     is_glob = any(byte in text for byte in b"*?[")
-    return [name for name in names if (Matcher(text)(name) if is_glob else text in name)]
+    return [name for name in names if (GlobMatcher(text)(name) if is_glob else text in name)]
 
 
 @FEW

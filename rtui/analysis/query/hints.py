@@ -1,22 +1,181 @@
-"""Words of a query line that are valid, but look like a mistake for something else.
+"""Help while a query line is typed: completion at the cursor, and words that look like a mistake.
 
-Most of them are searched for in names, and a key may be named so: `tll:none`, `type=hash`, `AND`. So they are hints
-beside the search, not errors. A hint that would meet ordinary names too often (`spot:5` is near `slot:5`) is a doubt,
-shown only if the search finds nothing. A suggestion is always a term that can be parsed.
+`complete` returns candidates and the part of the line that each would replace. The caller gives the names of a keyspace
+as a `Vocabulary`, in functions that find names by their beginning, so that a keyspace of any size is cheap.
+
+Words that look like a mistake for something else are valid: most of them are searched for in names, and a key may be
+named so: `tll:none`, `type=hash`, `AND`. So they are hints beside the search, not errors. A hint that would meet
+ordinary names too often (`spot:5` is near `slot:5`) is a doubt, shown only if the search finds nothing. A suggestion is
+always a term that can be parsed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
-from rtui.analysis.query.parsing import ALIASES, Reading, read
-from rtui.analysis.query.query import WILDCARD, Problem, Query, Span, Term, in_quotes, written_bytes
-from rtui.analysis.query.terms import GLOB, PLACES, REGEX, TERMS, TEXT, Form
+from rtui.analysis.query.parsing import ALIASES, LineReading, items, read, word_end, word_starts
+from rtui.analysis.query.query import (
+    HEAD,
+    WILDCARD,
+    Problem,
+    Query,
+    QuerySpan,
+    Term,
+    in_quotes,
+    raw_bytes,
+    written_bytes,
+)
+from rtui.analysis.query.terms import GLOB, PLACES, REGEX, TERMS, TEXT, TermForm, TermSpec
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.matching import edits
+from rtui.keyspace.text.quantities import ValueSyntaxError
+
+MOST: Final = 50
+
+_OPENINGS: Final = {
+    "text": (),
+    "glob": (),
+    "slot": ("slot:",),
+    "shard": ("shard:",),
+    "ttl": ("ttl:none", "ttl<", "ttl>", "ttl:"),
+}
+"""How a term may begin where that is not its name with an operator."""
+
+_NUMBER_END: Final = re.compile(r"[0-9](?:[0-9_]*[0-9])?(?:\.[0-9]+)?([A-Za-z]*)$")
+
+
+def _nothing(prefix: bytes) -> Iterable[bytes]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The names of a keyspace; each function returns names that begin with some bytes, likeliest first."""
+
+    namespaces: Callable[[bytes], Iterable[bytes]] = _nothing
+    """Paths of namespaces, with or without the separator at the end."""
+    patterns: Callable[[bytes], Iterable[bytes]] = _nothing
+    tags: Callable[[bytes], Iterable[bytes]] = _nothing
+    types: tuple[bytes, ...] = ()
+    """Types that keys have, most keys first; all known ones follow."""
+    encodings: tuple[bytes, ...] = ()
+    nodes: tuple[bytes, ...] = ()
+    """Of a cluster, by host and port."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to go on."""
+
+    text: SafeText
+    help: SafeText
+    """Its meaning; may be empty."""
+    is_whole: bool = True
+    """Whether a space may follow; else a value is still to be typed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Candidates for a part of a line."""
+
+    span: QuerySpan
+    candidates: tuple[Candidate, ...] = ()
+    help: SafeText = SafeText("")  # noqa: RUF009 - a value that does not change
+    """Help on the term at the cursor, with examples; empty outside terms."""
+
+
+def complete(line: str, cursor: int, vocabulary: Vocabulary | None = None) -> Completion:
+    """Return the candidates at a cursor, an index between characters."""
+    vocabulary = vocabulary or Vocabulary()
+    cursor = max(0, min(cursor, len(line)))
+    before = [*word_starts(line[:cursor])][-1:]
+    start = before[0] if before and word_end(line[:cursor], before[0]) == cursor else cursor
+    at = start + (line[start:cursor].startswith("!"))
+    typed = line[at:cursor]
+    head = HEAD.match(typed)
+    spec = None if head is None else TERMS.get(head[1].lower())
+    if head is None or spec is None:
+        found = islice(_beginnings(typed), MOST)
+        return Completion(QuerySpan(at, cursor), tuple(found))
+    help_text = term_help(spec)
+    value_start = at + head.end()
+    if spec.form is not TermForm.TEXT:
+        *_, (value_start, _) = items(line, value_start, cursor)
+    value = line[value_start:cursor]
+    if spec.form is TermForm.NAMES:
+        candidates = tuple(islice(_names(spec, value, vocabulary), MOST))
+    elif spec.form is TermForm.NUMBERS:
+        candidates = tuple(_numbers(spec, value, head[2]))
+    else:
+        candidates = ()
+    return Completion(QuerySpan(value_start, cursor), candidates, help_text)
+
+
+def term_help(spec: TermSpec) -> SafeText:
+    """Return the help on a term, with examples: `keys by their length: … (len>10000, len:1)`."""
+    return SafeText(f"{spec.help} ({', '.join(spec.examples)})".replace(": (", " ("))
+
+
+def _beginnings(typed: str) -> Iterator[Candidate]:
+    for spec in TERMS.values():
+        default = (f"{spec.name}:", *(f"{spec.name}{one}" for one in ("<", ">") if one in spec.operators))
+        for opening in _OPENINGS.get(spec.name, default):
+            if opening.startswith(typed.lower()) and opening != typed:
+                is_whole = spec.keyword is not None and opening.endswith(spec.keyword.value)
+                yield Candidate(SafeText(opening), term_help(spec), is_whole)
+
+
+def _names(spec: TermSpec, value: str, vocabulary: Vocabulary) -> Iterator[Candidate]:
+    try:
+        prefix = raw_bytes(value.removeprefix('"'))
+    except ValueSyntaxError:
+        return
+    match spec.name:
+        case "in":
+            found = vocabulary.namespaces(prefix)
+        case "pattern":
+            found = vocabulary.patterns(prefix)
+        case "tag":
+            found = vocabulary.tags(prefix)
+        case "node":
+            found = (one for one in vocabulary.nodes if one.startswith(prefix))
+        case _:
+            here = vocabulary.types if spec.name == "type" else vocabulary.encodings
+            wanted = prefix.lower()
+            found = (one for one in dict.fromkeys((*here, *spec.known)) if one.lower().startswith(wanted))
+    for name in found:
+        if name != prefix:
+            yield Candidate(written_bytes(name, forbidden=","), SafeText(""))
+
+
+def _numbers(spec: TermSpec, value: str, operator: str) -> Iterator[Candidate]:
+    keyword, syntax = spec.keyword, spec.syntax
+    if keyword is not None and operator == ":" and keyword.value.startswith(value.lower()) and value != keyword.value:
+        yield Candidate(SafeText(keyword.value), SafeText("keys without one"))
+    number = _NUMBER_END.search(value)
+    if number is None or syntax is None:
+        return
+    before = value[: number.start(1)]
+    for unit in syntax.units:
+        if unit.lower().startswith(number[1].lower()) and unit != number[1]:
+            yield Candidate(display_text(before + unit), SafeText(_UNIT_NAMES.get(unit, "")))
+
+
+_UNIT_NAMES: Final = {
+    "s": "seconds",
+    "m": "minutes",
+    "h": "hours",
+    "d": "days",
+    "K": "KiB",
+    "M": "MiB, millions in a length",
+    "G": "GiB",
+    "k": "thousands",
+}
+
 
 _NAMED: Final = re.compile(r"([A-Za-z]{1,16})([=:<>!~]{1,3})(.+)", re.DOTALL)
 """A possible term with a wrong name or operator."""
@@ -59,7 +218,7 @@ _UNLIKELY: Final = frozenset({TEXT, GLOB, REGEX, "in"})
 """Terms that a mistyped name is not taken for: `test:`, `id:` and the like are ordinary beginnings of names."""
 
 
-def read_with_hints(line: str) -> Reading:
+def read_with_hints(line: str) -> LineReading:
     """Read a line, and note words that look like a mistake."""
     reading = read(line)
     reading = replace(reading, problems=tuple(_better(line, problem) for problem in reading.problems))
@@ -83,12 +242,12 @@ def _better(line: str, problem: Problem) -> Problem:
     (start, end), *others = words
     apart = _apart(line[start:end])
     if apart is not None:
-        return Problem(Span(start, end), _SPACES, (apart,))
+        return Problem(QuerySpan(start, end), _SPACES, (apart,))
     if others and line[end - 1] in ":<>=":
         joined = _understood(line[start:end] + line[slice(*others[0])])
         if joined is not None:
             message = display_text(f"“{line[start : others[0][1]]}” has a space in it", limit=400)
-            return Problem(Span(start, others[0][1]), message, (str(joined),))
+            return Problem(QuerySpan(start, others[0][1]), message, (str(joined),))
     return problem
 
 
@@ -124,7 +283,7 @@ def _is_plain(line: str, term: Term) -> bool:
     return term.name in (TEXT, GLOB) and not is_named and not word.startswith('"')
 
 
-def _searched(span: Span, shown: str, *meant: str, is_negated: bool = False, why: str = "") -> Problem:
+def _searched(span: QuerySpan, shown: str, *meant: str, is_negated: bool = False, why: str = "") -> Problem:
     """Return the hint that a word is searched for in names, or with a ! in front of it leaves names out."""
     said = (
         f"“!{shown}” leaves out names with “{shown}”" if is_negated else f"“{shown}” is searched for as part of a name"
@@ -217,7 +376,7 @@ def _is_distinctive(term: Term, value: str, *, is_swapped: bool) -> bool:
         return all(name in spec.known for name in term.names)
     if is_swapped:
         return True
-    if spec.form is not Form.NUMBERS or spec.syntax in PLACES or term.name == "expires":
+    if spec.form is not TermForm.NUMBERS or spec.syntax in PLACES or term.name == "expires":
         return False
     return re.search(r"[^0-9,]", value) is not None
 
@@ -239,7 +398,7 @@ def _as_text(term: Term, word: str) -> tuple[Problem, bool] | None:
 def _values(line: str, term: Term) -> tuple[Problem, bool] | None:
     """Return a suggestion for the values of a term."""
     word = _word(line, term)
-    if term.spec.form is not Form.NAMES or '"' in word or term.name == "pattern":
+    if term.spec.form is not TermForm.NAMES or '"' in word or term.name == "pattern":
         return None
     apart = _apart(word)
     if apart is not None:
@@ -286,7 +445,7 @@ def _spaced(line: str, terms: Sequence[Term]) -> Iterator[Miss]:
             named = None if found is None else _named(*found.groups())
             if named is None:
                 continue
-            span = Span(first.span.start, group[-1].span.end)
+            span = QuerySpan(first.span.start, group[-1].span.end)
             shown = " ".join(_word(line, one) for one in group)
             message = display_text(f"“{shown}” is {count} terms, with spaces between them", limit=400)
             meant = _turned(("!" if first.is_negated else "") + named[0])
@@ -295,13 +454,11 @@ def _spaced(line: str, terms: Sequence[Term]) -> Iterator[Miss]:
 
 
 def _begins_term(line: str, group: Sequence[Term]) -> bool:
-    """Whether the first word is the name of a term, and the next one its operator."""
     name = _word(line, group[0]).removeprefix("!").lower().rstrip("=:<>")
     return name in TERMS and _word(line, group[1])[0] in "=:<>" and _word(line, group[-1]).strip("=:<>") != ""
 
 
 def _has_unit_behind(words: Sequence[str]) -> bool:
-    """Whether a term ends with a number, and the word behind it is its unit."""
     *_, number, unit = words
     return len(words) == 2 and number[-1:].isdigit() and unit[-1:].isalpha() and not read("".join(words)).problems
 
@@ -314,7 +471,7 @@ def _contradictions(terms: Sequence[Term]) -> Iterator[Miss]:
                 continue
             merged = _merged(one, other)
             if merged is not None:
-                span = Span(one.span.start, other.span.end)
+                span = QuerySpan(one.span.start, other.span.end)
                 message = display_text(f"no key passes both “{one}” and “{other}”", limit=400)
                 meant = (str(merged),) if terms[at + 1] is other else ()
                 yield Problem(span, message, meant), True, (other.span.start,)
@@ -331,11 +488,11 @@ def _connectives(line: str, terms: Sequence[Term]) -> Iterator[Miss]:
         real = [one for one in (*before[-1:], *after) if not _is_plain(line, one)]
         is_sure = not word.islower() or len(real) == len(before[-1:]) + len(after)
         if upper in _NOT and after:
-            span = Span(term.span.start, after[0].span.end)
+            span = QuerySpan(term.span.start, after[0].span.end)
             meant: tuple[str, ...] = (str(replace(after[0], is_negated=not after[0].is_negated)),)
             yield _searched(span, word, *meant, why=": ! before a term negates it"), is_sure, (term.span.start,)
         elif before and after:
-            span = Span(before[-1].span.start, after[0].span.end)
+            span = QuerySpan(before[-1].span.start, after[0].span.end)
             pair = before[-1], after[0]
             if upper in _OR:
                 merged = _merged(*pair)
@@ -348,7 +505,7 @@ def _connectives(line: str, terms: Sequence[Term]) -> Iterator[Miss]:
 
 def _merged(one: Term, other: Term) -> Term | None:
     """Return one term for either of two; None if there is none."""
-    is_list = one.spec.form is not Form.TEXT
+    is_list = one.spec.form is not TermForm.TEXT
     if one.name != other.name or one.is_negated or other.is_negated or not is_list:
         return None
     return replace(one, values=tuple(dict.fromkeys((*one.values, *other.values))))
