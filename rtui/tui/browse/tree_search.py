@@ -9,7 +9,8 @@ tree and comes back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -165,6 +166,12 @@ class TreeSearch:
 
         self._tree_pane.app.post_message(HoldKeypresses(is_over))
 
+    @property
+    def namespace(self) -> bytes:
+        """The path of the namespace under the cursor, or of the key's there; empty at the top and without rows."""
+        row = self._tree_pane.key_tree.cursor
+        return b"" if row is None else row.namespace.path()
+
     def query_of(self, row: Row) -> Query:
         """Return the query for the keys of a namespace, as far as the tree shows them."""
         from rtui.analysis.query.query import one_of, query_of  # noqa: PLC0415 - when it is wanted
@@ -216,7 +223,14 @@ class TreeFilter(QueryLine):
         """Return the vocabulary of the keyspace, for the completion of queries."""
         from rtui.tui.kit.query_hints import vocabulary_of  # noqa: PLC0415 - with all that adds up
 
-        return vocabulary_of(self._session)
+        known, here = vocabulary_of(self._session), self._search.namespace
+
+        def namespaces(prefix: bytes) -> Iterator[bytes]:
+            if here and here.startswith(prefix):
+                yield here
+            yield from (one for one in known.namespaces(prefix) if one != here)
+
+        return replace(known, namespaces=namespaces)
 
     @on(FilterInput.Changed)
     def _typed(self) -> None:

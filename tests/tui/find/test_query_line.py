@@ -207,3 +207,15 @@ def test_marking_changes_no_text(name: bytes, needle: bytes, cells: int) -> None
     shown = cut_middle(whole_name(name), cells)
     spans = marked_spans(name, shown, Marker(Query((Term("text", (needle,)),))), whole_name)
     assert "".join(span.text for span in spans) == shown
+
+
+async def test_the_namespace_under_the_cursor_comes_first() -> None:
+    async with browsing() as user:
+        await user.press("home", "right")
+        for rows in (0, 1, 2):
+            await user.press(*["down"] * rows)
+            here = user.cursor.namespace.path().decode()
+            assert here.count(":") == 1 + (rows > 0)
+            await user.pilot.press("slash", *"in:", "tab")
+            assert user.screen.filter_input.value == f"in:{here}"
+            await user.press("escape")
