@@ -126,7 +126,7 @@ async def test_a_key_to_its_row(valkey: Server) -> None:
     with walk.followed():
         async with shown(valkey):
             pass
-    walk.hold(55)
+    walk.hold(53)
 
 
 async def test_a_key_to_the_memory_panel(valkey: Server) -> None:
@@ -136,7 +136,7 @@ async def test_a_key_to_the_memory_panel(valkey: Server) -> None:
         with walk.followed():
             await analysed(pilot, "2")
             await until(pilot, lambda: walk.is_painted)
-    walk.hold(110)
+    walk.hold(95)
 
 
 async def test_a_field_of_info_to_the_server_screen(valkey: Server) -> None:
@@ -146,7 +146,7 @@ async def test_a_field_of_info_to_the_server_screen(valkey: Server) -> None:
         with walk.followed():
             await pilot.press("!", "2")
             await until(pilot, lambda: walk.is_painted)
-    walk.hold(105)
+    walk.hold(100)
 
 
 async def test_a_rule_to_the_findings_panel(valkey: Server) -> None:
@@ -156,4 +156,4 @@ async def test_a_rule_to_the_findings_panel(valkey: Server) -> None:
         with walk.followed():
             await analysed(pilot, "1")
             await until(pilot, lambda: walk.is_painted)
-    walk.hold(62)
+    walk.hold(57)
