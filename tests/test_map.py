@@ -35,7 +35,7 @@ def test_every_room_is_on_the_map() -> None:
 def test_every_room_is_installed() -> None:
     rooms = {path.parent.relative_to(ROOT.parent) for path in ROOT.rglob("__init__.py")}
     settings = tomllib.loads((ROOT.parent / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
-    assert set(settings["packages"]) == {".".join(room.parts) for room in rooms} | {"rtui._themes"}
+    assert set(settings["packages"]) == {".".join(room.parts) for room in rooms} | {"rtui._themes", "rtui.help"}
     patterns = {Path(pattern).suffix for pattern in settings["package-data"]["*"]}
     code = {".py", ".pyc", ".pyx", ".pxd", ".c", ".so"}
     assert {path.suffix for path in ROOT.rglob("*.*")} - code <= patterns

@@ -10,7 +10,8 @@ from typing import Any, Final
 import click
 
 from rtui.cli import options as opt
-from rtui.cli.connection import HELP, ConnectionOptions, WholeNumber, connection_options
+from rtui.cli.connection import ConnectionOptions, WholeNumber, connection_options
+from rtui.cli.help import Command
 from rtui.server.options import DEFAULT_MEMORY_BUDGET_BYTES, KEPT_ROWS, MOST_KEPT_ROWS, BrowseOptions
 from rtui.server.wire.target import Target
 
@@ -42,7 +43,12 @@ def _has_places() -> bool:
     return bool(Profiles().names() or RecentServers().servers())
 
 
-@click.command("browse", epilog=HELP)
+@click.command(
+    "browse",
+    cls=Command,
+    examples=("rtui redis://app@10.0.0.5:6379/0 --registry keys.toml", "rtui --demo"),
+    codes={0: "left with q"},
+)
 @connection_options
 @opt.scope_options
 @click.option(
@@ -50,18 +56,16 @@ def _has_places() -> bool:
     "memory_budget_bytes",
     metavar="SIZE",
     callback=_size,
-    help="For the names of keys, then only counts are kept (512M).",
+    help="Memory for names, then counts alone (512M).",
 )
 @click.option(
     "--keep-rows",
     "keep_rows",
     metavar="N",
     type=WholeNumber(0, MOST_KEPT_ROWS),
-    help=f"Rows of an analysis kept in memory to answer queries; 0 for none ({KEPT_ROWS:,}).",
+    help=f"Analysed rows kept to answer queries ({KEPT_ROWS:,}).",
 )
-@click.option(
-    "--resume/--no-resume", default=True, help="Go on with an unfinished scan of this server, or start again."
-)
+@click.option("--resume/--no-resume", default=True, help="Go on with an unfinished scan (on).")
 @opt.columns_option
 @click.option("--workers", callback=_no_workers, expose_value=False, hidden=True)
 @opt.registry_options
@@ -69,17 +73,10 @@ def _has_places() -> bool:
 @opt.log_option
 @opt.record_option
 @opt.appearance_options
-@opt.demo_options("Browse sample keyspaces on an embedded server.")
+@opt.demo_options
 @click.help_option("--help")
 def command(connection: ConnectionOptions, **given: Any) -> None:
-    """Browse a Redis or Valkey keyspace as a tree, read-only.
-
-    \b
-    TARGET is one of
-      host[:port] or [IPv6]:port
-      redis:// rediss:// valkey:// valkeys:// with user:password@host:port/db
-      unix:///path/to/socket?db=0, or the path of the socket
-    """
+    """Browse a Redis or Valkey keyspace as a tree, read-only."""
     choice = opt.registry_choice(given)
     target = Target() if given["demo"] else connection.target()
     chooses_server = not given["demo"] and not connection.names_server() and _has_places()

@@ -1,4 +1,4 @@
-"""`rtui check`: what is wrong with a keyspace, by rules that a registry can set; with an exit code for CI."""
+"""`rtui check`: list problems of keys by rules; exit codes for CI."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import click
 
 from rtui.cli import options as opt
 from rtui.cli.connection import ConnectionOptions, connection_options
+from rtui.cli.help import Command
 from rtui.cli.output import Output, failures_in
 from rtui.keyspace.text.matching import did_you_mean
-from rtui.registry.rules import FAMILIES, RULES, Family, Rule, Severity
+from rtui.registry.rules import FAMILIES, RULES, Rule, Severity
 from rtui.server.user.ending_signals import EndedBySignal
 from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import Target
@@ -30,16 +31,6 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("text", "json", "md", "sarif", "junit")
 """The formats of findings."""
-
-CHECKED: Final = tuple(rule for rule in RULES.values() if rule.family is not Family.SERVER)
-"""The rules that findings are of."""
-
-
-def _rule_lines() -> str:
-    """Return a line for each rule: its id, its title, and whether it is off by default."""
-    off = {Severity.OFF: " (off)"}
-    return "\n".join(f"  {rule.id:<22}{rule.title}{off.get(rule.severity, '')}" for rule in CHECKED)
-
 
 ALL_RULES: Final = "all"
 """The value of `--rules` without an id."""
@@ -67,58 +58,36 @@ def _rule_text(rule: Rule) -> str:
     return "\n".join([*lines, "", ""])
 
 
-_EPILOG: Final = f"""\
-\b
-Rules
-{_rule_lines()}
-
-\b
-  sarif is for code scanning (SARIF 2.1.0), junit for CI systems that show tests: what
-  --fail-on fails for is a failed test, and keys that were not inspected are an error.
-
-\b
-  queue-growing needs --since, cross-slot a cluster, and hot-key-expiring a server that
-  counts accesses (an LFU policy, or HOTKEYS).
-
-\b
-  --rules ID says more of one. Rules about names, expectations and patterns need a
-  registry. It sets each rule to "off", "warn" or "error", and its parameters:
-    [rules]
-    key-idle = {{ severity = "warn", days = 30 }}
-    expiry-cliff = "error"
-
-\b
-Try it
-  rtui check --demo                    a bad day: findings, and the exit code is 1
-  rtui check --demo --demo-day good    the same keys without what is wrong: it is 0
-
-\b
-Exit codes
-  0    nothing is found that is as severe as --fail-on says
-  1    something is; all findings are listed, those with most bytes first
-  2    the command line makes no sense, or the registry or report can't be read
-  3    nothing is, but not all could be judged: a fact was denied or is not known,
-       the pass ended early, --match or --type leaves keys out, or the report lacks it
-  4    the server can't be reached or refuses, or its connection was lost for good
-  5    the output can't be written
-  130  Ctrl-C; 143, 129 and 131: SIGTERM, SIGHUP and SIGQUIT
-"""
-
-
-@click.command("check", epilog=_EPILOG)
+@click.command(
+    "check",
+    cls=Command,
+    notes="""\
+Rules (rtui check --rules lists them, with their parameters):
+A registry sets each rule to "off", "warn" or "error". Rules about names,
+expectations and patterns need one; queue-growing needs --since.
+""",
+    examples=(
+        "rtui check prod:6379 --registry keys.toml -o findings.sarif",
+        "rtui check --demo    a bad day: exit code 1",
+    ),
+    codes={
+        0: "no finding as severe as --fail-on",
+        1: "there are such findings",
+        3: "there are none, but not all could be judged",
+    },
+)
 @connection_options
 @opt.scope_options
 @opt.registry_options
-@click.option("--report", "report_file", metavar="FILE", help="Check a report in JSON instead of a server; - is stdin.")
-@click.option("--since", metavar="EARLIER", help="An earlier report: find what has grown since; also TARGET@latest.")
-@opt.format_option(FORMATS)
-@opt.output_option
+@click.option("--report", "report_file", metavar="FILE", help="Check a JSON report, not a server; - for stdin.")
+@click.option("--since", metavar="EARLIER", help="An earlier report, or TARGET@latest: find growth.")
+@opt.result_options(*FORMATS)
 @click.option(
     "--fail-on",
     "fail_on",
     type=click.Choice(("error", "warn")),
     default="error",
-    help="From which severity on the exit code is 1 (error).",
+    help="Severity for exit code 1 (error).",
 )
 @opt.budget_option
 @opt.workers_option
@@ -127,7 +96,7 @@ Exit codes
     "followed",
     type=click.Choice(("sample", "all", "off")),
     default="sample",
-    help="Of which keys of each pattern the references that the registry declares are followed (sample).",
+    help="References to follow (sample).",
 )
 @click.option(
     "--rules",
@@ -135,40 +104,32 @@ Exit codes
     is_flag=False,
     flag_value=ALL_RULES,
     metavar="[ID]",
-    help="Print what is to be known of a rule, or of each: why it matters, what to do, its parameters.",
+    help="Explain a rule, or all.",
 )
 @opt.log_option
-@opt.demo_options("Check sample keyspaces on an embedded server.")
+@opt.demo_options
 @click.help_option("--help")
 def command(
     connection: ConnectionOptions,
     *,
     report_file: str | None,
     since: str | None,
-    form: str | None,
-    output: str,
+    file: Output,
     rules: str | None,
     **given: Any,
 ) -> None:
-    """Inspect every key once and list what is wrong, errors first.
-
-    TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
-    """
+    """Inspect every key once and list problems, errors first."""
     if rules is not None:
         click.echo(rules_text(rules), nl=False)
         return
-    file = Output(output)
-    form = file.form(form, FORMATS)
-    file.check()
-    with failures_in(file, form, "check"):
-        code = _run(connection, file, form, report_file=report_file, since=since, **given)
+    with failures_in(file, "check"):
+        code = _run(connection, file, report_file=report_file, since=since, **given)
     sys.exit(code)
 
 
 def _run(
     connection: ConnectionOptions,
     file: Output,
-    form: str,
     *,
     report_file: str | None,
     since: str | None,
@@ -184,7 +145,7 @@ def _run(
     from rtui.cli.files import read_report  # noqa: PLC0415 - the help must not wait for it
 
     before = None if since is None else read_report(since)
-    judge = Judge(registry, before, file, form, Severity(fail_on))
+    judge = Judge(registry, before, file, Severity(fail_on))
     asked["registry"] = registry
     followed, follow = asked.pop("followed"), None
     opt.take_separators(asked, registry)
@@ -228,7 +189,6 @@ class Judge:
     registry: Registry | None
     before: Report | None
     output: Output
-    form: str
     fail_on: Severity
 
     def exit_code(self, report: Report, references: ReferenceChecks | None = None) -> int:
@@ -257,13 +217,13 @@ class Judge:
         from rtui.analysis.formats import written  # noqa: PLC0415 - the help must not wait for it
         from rtui.analysis.formats.findings import findings_json, findings_junit, findings_page, findings_sarif  # noqa: PLC0415  # noqa: PLC0415
 
-        if self.form == "sarif":
+        if self.output.form == "sarif":
             return findings_sarif(report, found, {} if self.registry is None else _places(self.registry))
-        if self.form == "junit":
+        if self.output.form == "junit":
             return findings_junit(report, found, self.fail_on)
-        if self.form == "json":
+        if self.output.form == "json":
             return findings_json(report, found)
-        return written(findings_page(report, found), self.form)
+        return written(findings_page(report, found), self.output.form)
 
 
 def _places(registry: Registry) -> dict[str, SourcePlace]:

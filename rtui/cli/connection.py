@@ -96,9 +96,9 @@ def in_shell(problem: Problem) -> SafeText:
 
 def check_place(place: Sequence[str]) -> None:
     """Raise a usage error unless there is at most one TARGET, which is neither a term nor a command that comes late."""
-    from rtui.cli.main import command_names  # noqa: PLC0415 - which imports the subcommands
+    from rtui.cli.main import COMMANDS  # noqa: PLC0415 - which loads subcommands
 
-    if len(place) > 1 and place[0] in command_names():
+    if len(place) > 1 and place[0] in COMMANDS:
         raise click.UsageError(f"The command comes before its options: rtui {place[0]} …")
     for text in place:
         if not text:
@@ -138,74 +138,7 @@ SENTINEL_PASSWORD_VARIABLE: Final = "RTUI_SENTINEL_AUTH"  # noqa: S105 - the nam
 KEY_PASSWORD_VARIABLE: Final = "RTUI_KEY_PASSWORD"  # noqa: S105 - the name of a variable
 """Holds the passphrase of the client key."""
 
-_USUAL: Final = Timeouts()
-"""How long servers are waited for without --timeout."""
-
 _TLS_PARTS: Final = ("cacert", "cacertdir", "cert", "key", "sni")
-
-HELP: Final = """\
-\b
-Which server, the first of these that is there:
-  TARGET or -u, or -h -p -s, or --profile; one of them only
-  the URL in RTUI_URL
-  127.0.0.1:6379
-Options such as -n, --user, --tls or -3 then change single parts of it.
-
-\b
-Which password, the first of these that is there:
-  --askpass, -a, the URL's, the profile's, REDISCLI_AUTH
-
-Of a cluster any node will do; host:port,host:port names several, of which the first that answers is taken.
-
-With Sentinels, TARGET is sentinel://user:password@host,host:port/service/db: user and password are the server's.
-Those of the Sentinels are given by --sentinel-user and --sentinel-askpass or RTUI_SENTINEL_AUTH.
-
-\b
-Which passphrase of an encrypted --key, the first of these that is there:
-  --key-askpass, the profile's key_password, RTUI_KEY_PASSWORD
-
-\b
-Passwords that expire are printed by --password-command, as one line of text or as
-JSON with username, password and expires_in (seconds). Such commands are:
-  ElastiCache, MemoryDB   a script that signs a request with your AWS profile;
-                          when the token ends is read from it
-  Microsoft Entra ID      az account get-access-token -o tsv --query accessToken
-                            --resource https://redis.azure.com
-  Google Memorystore      gcloud auth print-access-token
-  Vault                   vault read -format=json database/creds/reader
-                            | jq '.data + {expires_in: .lease_duration}'
-
-Others on this machine can read command lines. Keep a password out of them with --askpass, REDISCLI_AUTH, RTUI_URL or
-a profile, not with -a or in TARGET.
-
-\b
-Profiles are tables in profiles.toml in your configuration folder (~/.config/rtui on
-Linux), which only you may read:
-  [prod-cache]
-  url = "rediss://app@10.0.0.5:6380/0"
-  password = "…"
-  cacert = "/etc/ssl/our-ca.pem"
-  word = "PROD"       # stands in the title bar,
-  colour = "red"      # in this colour
-  registry = "shop.toml"  # what is known about its keys
-  only_node = true    # of a cluster, or replicas = "never", zone = "eu-west-1a"
-  rename.CONFIG = "…"     # what the server's rename-command calls it; "" if it is disabled
-
-\b
-Exit codes, the same in all commands
-  0    it is done
-  1    something was found: a finding or threshold of --fail-on, keys in several slots
-  2    the command line makes no sense, a file that it names can't be read, or there is
-       no terminal to ask for a password or passphrase on
-  3    nothing was found, but not all that was asked could be judged
-  4    the server can't be reached or refuses, or its connection was lost for good
-  5    the output can't be written
-  70   a fault of rtui itself
-  141  nobody reads the output any more, as after | head
-  130, 143, 129, 131   Ctrl-C, SIGTERM, SIGHUP, SIGQUIT: 128 and the number of the signal
-"""
-"""The help below the options."""
-
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -418,79 +351,42 @@ def grouped(*declared: Decorator) -> Decorator:
 
 
 _connection_options: Final = grouped(
-    click.option("-h", "--host", metavar="HOST", help="Host name or address (127.0.0.1)."),
-    click.option("-p", "--port", type=WholeNumber(1, MAX_PORT), metavar="PORT", help="Port (6379)."),
-    click.option("-s", "--socket", metavar="PATH", help="Unix socket, instead of host and port."),
-    click.option("-n", "--db", type=WholeNumber(0, MAX_DB), metavar="DB", help="Database number (0)."),
-    click.option("-u", "--url", metavar="URL", help="The server as a URL, like TARGET."),
-    click.option("--profile", metavar="NAME", help="The server of this name in the profile file."),
-    click.option("--user", metavar="NAME", help="User, with a password from one of the places below."),
-    click.option(
-        "-a", "--pass", "password", metavar="PASSWORD", help="Password; others can read it in the process list."
-    ),
-    click.option("--askpass", is_flag=True, help="Ask for the password on the terminal."),
-    click.option("--tls", is_flag=True, help="Use TLS; the other TLS options imply it."),
-    click.option("--cacert", metavar="FILE", help="Authority that signed the server's certificate (the system's)."),
-    click.option("--cacertdir", metavar="DIR", help="Folder of such authorities."),
-    click.option("--cert", metavar="FILE", help="Client certificate."),
-    click.option("--key", metavar="FILE", help="Its private key, if it is not in the same file."),
-    click.option("--key-askpass", is_flag=True, help="Ask for the passphrase of the key on the terminal."),
-    click.option("--sni", metavar="NAME", help="Server name to ask for and to check the certificate against."),
-    click.option("--insecure", is_flag=True, help="Accept any certificate."),
-    click.option(
-        "-c",
-        "--cluster",
-        is_flag=True,
-        help="Fail unless it is a cluster. (One is found by itself, with all its nodes.)",
-    ),
-    click.option(
-        "--replicas",
-        type=click.Choice(get_args(ReplicaPolicy)),
-        help="Ask replicas that are in sync where many keys are asked for: prefer them, only them, never. (prefer)",
-    ),
-    click.option("--zone", metavar="NAME", help="Availability zone of this machine: replicas in it are asked first."),
-    click.option("--only-node", is_flag=True, help="Of a cluster, look at this node only."),
-    click.option("--sentinel-user", metavar="NAME", help="User of the Sentinels in sentinel://host,host/service."),
-    click.option("--sentinel-askpass", is_flag=True, help="Ask for the password of the Sentinels."),
-    click.option("--sentinel-tls", is_flag=True, help="Use TLS with the Sentinels, too."),
-    click.option(
-        "--password-command",
-        metavar="COMMAND",
-        help="Shell command that prints the password, run again before it expires or when it is refused.",
-    ),
-    click.option(
-        "--credential-provider",
-        metavar="MODULE:FACTORY",
-        help="Makes a credential provider of redis-py's kind, such as redis-entraid's.",
-    ),
-    click.option(
-        "--via",
-        multiple=True,
-        metavar="HOST",
-        help="Connect through this SSH host, by your own ssh and its configuration; several are passed in turn.",
-    ),
-    click.option(
-        "--map",
-        "address_map",
-        multiple=True,
-        metavar="HOST:PORT=HOST:PORT",
-        help="Where servers are reached that say they are elsewhere: '10.0.0.*:6379=localhost:70xx'.",
-    ),
-    click.option("--proxy", metavar="URL", help="SOCKS proxy: socks5://user:password@host:port."),
-    click.option(
-        "--timeout",
-        "timeout_s",
-        metavar="S",
-        type=Number(min=0, min_open=True),
-        help=f"Give up when nothing was answered for so long ({_USUAL.lost_s:g}); browsing and --watch go on "
-        f"trying. A first connection is given up after {_USUAL.direct_s:g} s, and one that owes an answer is made "
-        f"anew after {_USUAL.reply_s:g} s, or both after S if that is less.",
-    ),
-    click.option("--server-binary", metavar="FILE", help="The redis-server or valkey-server that loads a dump."),
-    click.option("--force", is_flag=True, help="Load a dump although it may need more memory than is free."),
-    click.option("-2", "protocol", flag_value="2", help="Speak protocol 2 (the default)."),
-    click.option("-3", "protocol", flag_value="3", help="Speak protocol 3 where the server knows it."),
+    click.option("-h", "--host"),
+    click.option("-p", "--port", type=WholeNumber(1, MAX_PORT)),
+    click.option("-s", "--socket"),
+    click.option("-n", "--db", type=WholeNumber(0, MAX_DB)),
+    click.option("-u", "--url"),
+    click.option("--profile"),
+    click.option("--user"),
+    click.option("-a", "--pass", "password"),
+    click.option("--askpass", is_flag=True),
+    click.option("--tls", is_flag=True),
+    click.option("--cacert"),
+    click.option("--cacertdir"),
+    click.option("--cert"),
+    click.option("--key"),
+    click.option("--key-askpass", is_flag=True),
+    click.option("--sni"),
+    click.option("--insecure", is_flag=True),
+    click.option("-c", "--cluster", is_flag=True),
+    click.option("--replicas", type=click.Choice(get_args(ReplicaPolicy))),
+    click.option("--zone"),
+    click.option("--only-node", is_flag=True),
+    click.option("--sentinel-user"),
+    click.option("--sentinel-askpass", is_flag=True),
+    click.option("--sentinel-tls", is_flag=True),
+    click.option("--password-command"),
+    click.option("--credential-provider"),
+    click.option("--via", multiple=True),
+    click.option("--map", "address_map", multiple=True),
+    click.option("--proxy"),
+    click.option("--timeout", "timeout_s", type=Number(min=0, min_open=True)),
+    click.option("--server-binary"),
+    click.option("--force", is_flag=True),
+    click.option("-2", "protocol", flag_value="2"),
+    click.option("-3", "protocol", flag_value="3"),
 )
+"""The options of the connection; their meanings are on the page `connection` of the help."""
 
 
 TARGET: Final = "[TARGET]"

@@ -132,7 +132,6 @@ def report_of_samples(name: str | None, opened: SamplesFile) -> Report | None:
 
 
 def kept_json(found: Sequence[KeptReports], now_s: float) -> str:
-    """Return the kept reports of servers as a list of JSON."""
     return json.dumps([json_value(_entry(one, now_s)) for kept in found for one in kept.reports()], indent=1)
 
 

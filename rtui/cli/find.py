@@ -1,10 +1,11 @@
-"""`rtui find`: the keys that a query finds, by their names and by what the server knows of them."""
+"""`rtui find`: list the keys that match a query."""
 
 from __future__ import annotations
 
 import re
 import stat
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,19 +15,19 @@ import click
 
 from rtui.cli import options as opt
 from rtui.cli.connection import ConnectionOptions, WholeNumber, connection_options, in_shell, is_term
-from rtui.cli.output import Output, failures_in
+from rtui.cli.help import Command
+from rtui.cli.output import Output, failures_in, writes_unicode
 from rtui.embedded.dump_head import is_dump
-from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.display import Display, SafeText
 from rtui.server.user.ending_signals import exit_status
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.target import SCHEMES, Target
 
 if TYPE_CHECKING:
     from rtui.analysis.query.query import MatchOrder, Problem, Query
-    from rtui.analysis.query.terms import Fact
     from rtui.server.options import FindOptions
 
-FORMATS: Final = ("text", "json", "csv", "raw")
+FORMATS: Final = ("text", "json", "jsonl", "csv", "md", "raw")
 
 SORTED_LIMIT: Final = 1_000
 """Keys that are listed with --sort unless --limit says how many."""
@@ -39,84 +40,44 @@ LEAST_SERVER_PORT: Final = 1024
 _HOST_AND_PORT: Final = re.compile(r"(?P<host>[A-Za-z0-9._-]+):(?P<port>[0-9]{1,5})|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
 _ADDRESS: Final = re.compile(r"localhost|[0-9]{1,3}(\.[0-9]{1,3}){3}")
 
-_EPILOG: Final = """\
-\b
-Terms; all of them have to apply, and a ! before one turns it round
-  cart, user:*:cart   a part of the name (lower case matches capitals, too), or a glob
-  re:^user:[0-9]+$    a regular expression (RE2)
-  in:shop:user        below a namespace
-  pattern:user:{id}:orders   {id} {uuid} {hash} {date} {ip} {email} stand for identifiers, {n} for a number
-  tag:campaign42  slot:2734  slot:0-5460
-  node:10.0.0.5:6379  shard:1   of a cluster: the keys that a node serves; no other node is scanned
-  type:hash,set  enc:listpack
-  ttl:none  ttl<10m  ttl:10m..1h  expires:2026-11-22T21:31..21:33
-  idle>30d  freq>100  size>1M  len>10000
-  @name               a query saved for this server or profile on screen (^S)
-Names with spaces, quotes or other bytes stand in double quotes: "two words", "\\xff".
-Put terms in single quotes for the shell.
 
-\b
-TARGET as for browsing. It is the first argument where that is a URL, the path of a
-socket, host:port or an address and terms follow; any other host is named with -h.
-A term is never taken for one: a host named slot is redis://slot:2734.
-
-\b
-Exit codes
-  0    the search is over, whether there are such keys or not
-  2    the command line makes no sense; a wrong term is marked
-  4    the server could not be reached, its connection was lost for good, or a term
-       needs what it refuses; what had been found until then is written
-  5    the output can't be written
-  141  nobody reads the output any more, as after | head
-  130  Ctrl-C: what had been found is written; a second one leaves at once; 143, 129
-       and 131: SIGTERM, SIGHUP and SIGQUIT, likewise
-
-Keys are written as they are found, or at the end with --sort. FILE is replaced when the search is over, never before;
-a search that fails before it has begun leaves it as it was. What they cost, what could not be decided and how many
-there are stands on standard error.
-
-\b
-Formats
-  text  a line for each key, made safe to show: its facts, then its name
-  json  key (null where it is no UTF-8), key_quoted for redis-cli --quoted-input, facts;
-        at the end listed, count (null unless all were found), at_least, and notes
-  csv   the same as columns; key_quoted is never empty for a key. The last row is of no
-        key: its coverage is exact where all keys are listed, partial or failed where
-        they are not, and its notes say why. Without such a row the file is cut off.
-  raw   the names alone, byte for byte, with a NUL behind each: for xargs -0
-"""
-
-
-@click.command("find", epilog=_EPILOG)
+@click.command(
+    "find",
+    cls=Command,
+    notes="""\
+Terms (all must match, ! negates; rtui help terms):
+cart  user:*:cart  re:^user:[0-9]+$      part of the name, glob, RE2
+in:shop:user  pattern:user:{id}  tag:campaign42
+type:hash,set  enc:listpack  slot:0-5460  node:10.0.0.5:6379  shard:1
+ttl:none  ttl<10m  ttl:10m..1h  idle>30d  freq>100  size>1M  len>10000
+""",
+    examples=(
+        "rtui find prod:6379 in:shop ttl:none 'size>1M' --sort size",
+        "rtui find prod:6379 'session:*' -0 | xargs -0 -n1 redis-cli TTL",
+    ),
+    codes={0: "the search is over, whether there are such keys or not", 130: "Ctrl-C; found keys are written"},
+)
 @partial(connection_options, arguments="[TARGET] TERM...")
 @opt.separator_option
 @opt.pace_option
-@opt.format_option(FORMATS, "As what (by the suffix of -o, else text); see below.")
-@opt.output_option
-@click.option(
-    "--columns", metavar="FACTS", help="Facts to list, such as type,ttl,size,len,idle,freq,enc (those in the terms)."
-)
-@click.option(
-    "--sort", metavar="FACT", help="By a fact, key or key-bytes: most first or a to z; FACT:asc or FACT:desc."
-)
-@click.option("--limit", metavar="N", type=WholeNumber(1), help="End with so many keys; after --sort (1000).")
-@click.option("--count", "counts_only", is_flag=True, help="Print how many there are.")
+@opt.result_options(*FORMATS)
+@click.option("-0", "--null", "form", flag_value="raw", help="Bare names, NUL-terminated: for xargs -0.")
+@click.option("--columns", metavar="FACTS", help="Facts to list: type,ttl,size,len,idle,freq,enc,slot.")
+@click.option("--sort", metavar="FACT", help="By a fact, key or key-bytes; FACT:asc, FACT:desc.")
+@click.option("--limit", metavar="N", type=WholeNumber(1), help="Stop after N keys (with --sort 1000).")
+@click.option("--count", "counts_only", is_flag=True, help="Print the number of keys.")
 @opt.budget_option
 @opt.log_option
-@opt.demo_options("Search sample keyspaces on an embedded server.")
+@opt.demo_options
 @click.help_option("--help")
 def command(
     connection: ConnectionOptions,
-    form: str | None,
-    output: str,
     *,
+    file: Output,
     log_file: Path | None,
     **asked: Any,
 ) -> None:
-    """Find keys by terms about their names and facts.
-
-    Each fact is asked only of keys that may still match, and nothing is changed.
-    """
+    """List the keys that match all terms: facts on a terminal, bare names in a pipe."""
     place, terms = split_target(connection)
     given = replace(connection, place=place)
     demo = opt.demo_choice(asked)
@@ -127,16 +88,17 @@ def command(
     if not terms:
         where = f" {place[0]!r} is the server." if place and _HOST_AND_PORT.fullmatch(place[0]) else ""
         raise click.UsageError(f"Missing TERM: say what to find.{where}")
-    file = Output(output)
-    form = file.form(form, FORMATS)
     query = _query(_with_saved(" ".join(terms), None if demo else given))
-    if form == "raw" and asked["columns"] is not None:
-        raise click.UsageError("--format raw has names only: leave --columns out.")
-    options = _options(query, **(asked if form != "raw" else asked | {"columns": "key"}))
+    if file.form == "raw" and asked["columns"] is not None:
+        raise click.UsageError("-0 writes bare names: leave --columns out.")
+    sort, named = asked.pop("sort"), asked.pop("columns")
+    order = None if sort is None or asked["counts_only"] else _order(sort)
+    columns = _columns(named, query, order, file)
+    options = _options(query, columns, order, **asked)
     with opt.asked_server(Target() if demo else given.target(), demo) as target:
         try:
-            how = {"file": file, "form": form, "log_file": log_file, "counts_only": asked["counts_only"]}
-            sys.exit(_find(target, query, options, **how))
+            how = {"file": file, "log_file": log_file, "counts_only": asked["counts_only"]}
+            sys.exit(_find(target, query, options, columns, **how))
         except ConnectFailure as failed:
             if place and failed.kind is FailureKind.NAME:
                 failed.remedy = SafeText(f"For names with {place[0]} in them, put that in quotes: '\"{place[0]}\"'.")
@@ -197,7 +159,7 @@ def _query(line: str) -> Query:
         click.echo("rtui: the query can't be read", err=True)
         for problem in reading.problems:
             click.echo(marked(line, problem), err=True)
-        click.echo("  rtui find --help lists the terms.", err=True)
+        click.echo("  rtui help terms lists them.", err=True)
         sys.exit(click.UsageError.exit_code)
     for hint in reading.query.hints:
         click.echo(f"rtui: {in_shell(hint)}", err=True)
@@ -218,11 +180,11 @@ def marked(line: str, problem: Problem) -> str:
 
 def _options(
     query: Query,
+    columns: Sequence[str],
+    order: MatchOrder | None,
     *,
     separators: tuple[bytes, ...],
     pace: str,
-    columns: str | None,
-    sort: str | None,
     limit: int | None,
     counts_only: bool,
     budget_s: float | None,
@@ -231,15 +193,12 @@ def _options(
     from rtui.server.options import FindOptions  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
 
-    wanted = query.facts if columns is None else _facts(columns)
-    order = None if sort is None or counts_only else _order(sort)
-    if order is not None and order.fact not in (*wanted, Fact.NAME):
-        wanted = (*wanted, order.fact)
+    asked = [Fact(one) for one in columns if one != "slot"] + ([] if order is None else [order.fact])
     if order is not None and limit is None:
         limit = SORTED_LIMIT
     return FindOptions(
         separators=separators,
-        columns=() if counts_only else tuple(fact for fact in wanted if fact is not Fact.NAME),
+        columns=() if counts_only else tuple(fact for fact in dict.fromkeys(asked) if fact is not Fact.NAME),
         limit=0 if counts_only else limit or NO_LIMIT,
         order=order,
         stops_at_limit=limit is not None and order is None and not counts_only,
@@ -248,18 +207,31 @@ def _options(
     )
 
 
-def _facts(text: str) -> tuple[Fact, ...]:
-    return tuple(dict.fromkeys(_fact(name.strip(), "--columns") for name in text.split(",")))
+def _columns(text: str | None, query: Query, order: MatchOrder | None, file: Output) -> list[str]:
+    """Return the columns beside the name: those that are wanted, else the facts of terms and order.
+
+    Text that no terminal shows has bare names.
+    """
+    from rtui.analysis.query.terms import Fact  # noqa: PLC0415 - the help must not wait for it
+
+    if text is not None:
+        found = [_column(name.strip(), "--columns") for name in text.split(",")]
+    elif file.form == "raw" or (file.form == "text" and not file.is_terminal):
+        found = []
+    else:
+        found = [*query.facts, *([] if order is None else [order.fact])]
+    return [one for one in dict.fromkeys(found) if one != Fact.NAME]
 
 
-def _fact(name: str, option: str) -> Fact:
-    from rtui.analysis.query.terms import Fact  # noqa: PLC0415
+def _column(name: str, option: str) -> str:
+    """Return the column of this name, which is that of a term or of the column in files."""
+    from rtui.analysis.formats.found_keys import FIELD_NAMES  # noqa: PLC0415 - the help must not wait for it
 
-    try:
-        return Fact(name.lower())
-    except ValueError:
-        there_are = ", ".join(fact.value for fact in Fact)
-        raise click.BadParameter(f"there is {there_are}", param_hint=option) from None
+    known = {"key": "key", **{field: one for one, field in FIELD_NAMES.items()}, **{one: one for one in FIELD_NAMES}}
+    known["memory"] = known["size"]
+    if name.lower() not in known:
+        raise click.BadParameter(f"there is {', '.join(('key', *FIELD_NAMES))}", param_hint=option)
+    return known[name.lower()]
 
 
 def _order(text: str) -> MatchOrder:
@@ -268,7 +240,10 @@ def _order(text: str) -> MatchOrder:
 
     name, _, direction = text.partition(":")
     is_by_bytes = name.lower() == "key-bytes"
-    fact = Fact.NAME if is_by_bytes else _fact(name, "--sort")
+    column = "key" if is_by_bytes else _column(name, "--sort")
+    if column == "slot":
+        raise click.BadParameter("keys are not sorted by slot", param_hint="--sort")
+    fact = Fact(column)
     if direction not in ("", "asc", "desc"):
         raise click.BadParameter("write FACT, FACT:asc or FACT:desc", param_hint="--sort")
     is_text = fact in (Fact.NAME, Fact.TYPE, Fact.ENCODING, Fact.TTL)
@@ -281,24 +256,21 @@ def _find(
     target: Target,
     query: Query,
     options: FindOptions,
+    columns: Sequence[str],
     *,
     file: Output,
-    form: str,
     log_file: Path | None,
     counts_only: bool,
 ) -> int:
     """Search, write the keys, print the notes on standard error, and return the exit code."""
-    from rtui.cli.find_run import FoundKeys, find  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.formats.found_keys import FoundKeys  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.find_run import find  # noqa: PLC0415
     from rtui.cli.run import command_log  # noqa: PLC0415
 
-    facts = tuple(dict.fromkeys(options.columns))
-    file.check()
-    with (
-        failures_in(file, form if file.is_standard else "", "find"),
-        command_log(log_file) as log,
-        file.opened() as send,
-    ):
-        output = FoundKeys(send, form, query, facts, counts_only=counts_only, is_terminal=file.is_terminal)
+    with failures_in(file, "find", keeps_files=True), command_log(log_file) as log, file.opened() as send:
+        shown = Display(ascii_only=file.is_standard and not writes_unicode())
+        kind = {"counts_only": counts_only, "is_terminal": file.is_terminal}
+        output = FoundKeys(send, file.form, str(query), columns, shown=shown, **kind)
         result = find(target, query, options, output, log=log)
     for note in result.notes:
         click.echo(f"rtui: {note}", err=True)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import click
 from msgspec.structs import replace
@@ -24,7 +25,7 @@ from rtui.analysis.findings.server import (
     server_findings,
 )
 from rtui.analysis.formats.findings import servers_junit, servers_sarif
-from rtui.analysis.formats.health import health_json, health_page
+from rtui.analysis.formats.health import ALL, health_json, health_page
 from rtui.analysis.formats.samples import (
     Masker,
     SamplesFile,
@@ -38,7 +39,7 @@ from rtui.analysis.health.sample import Sample, SampleHistory
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.thresholds import Judgement, Outcome
-from rtui.cli.output import OutputError
+from rtui.cli.output import Output, OutputError
 from rtui.cli.run import command_log, connected
 from rtui.registry.registry import Registry
 from rtui.registry.rules import RuleLevels, Severity
@@ -47,6 +48,9 @@ from rtui.server.user.ending_signals import EndedBySignal
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import Target
+
+SUMMARY_WIDTH: Final = 80
+"""Characters of a line of the summary, where no terminal has another width."""
 
 
 @dataclass
@@ -74,11 +78,9 @@ class Judged:
         return views_of(samples, self.registry, self.report)
 
     def comparison(self, views: Sequence[HealthView]) -> HealthComparison | None:
-        """Return the comparison with the earlier samples, or None."""
         return None if self.since is None or not views else compare_health(self.since, views)
 
     def judgements(self, views: Sequence[HealthView], comparison: HealthComparison | None) -> list[Judgement]:
-        """Return whether each threshold is reached."""
         return judge_health(self.thresholds, views, comparison)
 
     def exit_code(self) -> int:
@@ -112,8 +114,12 @@ def views_of(
     return [HealthView(one, report, registry, levels) for one in samples]
 
 
-def written(form: str, judged: Judged) -> str:
-    """Return the samples interpreted in a format; empty before the first sample."""
+def written(file: Output, judged: Judged, sections: Sequence[str]) -> str:
+    """Return the samples interpreted in the format of a file; empty before the first sample.
+
+    Text is a summary, unless it is of `sections`.
+    """
+    form = file.form
     views = judged.views()
     if not views:
         return ""
@@ -128,7 +134,9 @@ def written(form: str, judged: Judged) -> str:
     asked = views, comparison, judged.judgements(views, comparison), judged.failures
     if form == "json":
         return health_json(*asked)
-    return formats.written(health_page(*asked, in_browser=form == "html"), form, width=DEFAULT_WIDTH)
+    is_summary = form == "text" and not sections
+    page = health_page(*asked, in_browser=form == "html", sections=sections if sections or is_summary else (ALL,))
+    return formats.written(page, form, **{"width": SUMMARY_WIDTH if is_summary else DEFAULT_WIDTH, **file.text_options})
 
 
 @contextmanager

@@ -1,17 +1,15 @@
-"""The `rtui` command: each subcommand is the module of its name, loaded when it is called; the default is `browse`."""
+"""The `rtui` command: subcommands are loaded when they are called; the default is `browse`."""
 
 from __future__ import annotations
 
 import gc
 import importlib
 import os
-import pkgutil
 import re
 import socket
 import sys
 import traceback
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from signal import SIGINT
 from typing import Final, NoReturn
@@ -19,9 +17,10 @@ from typing import Final, NoReturn
 import click
 
 import rtui
-import rtui.cli
+from rtui.cli.help import CONNECTION_LINE
 from rtui.cli.output import ReaderGone, open_standard_streams
 from rtui.embedded.dump_head import is_dump
+from rtui.keyspace.text.help_pages import PAGES
 from rtui.keyspace.text.matching import nearest_word
 from rtui.server.options import RegistryFileError
 from rtui.server.user.ending_signals import EndedBySignal, exit_status, heeded, raise_at_once
@@ -37,7 +36,25 @@ GC_THRESHOLD: Final = 100_000
 """Garbage is looked for after so many new objects: at the default, 700, that took an eighth of the time until the first
 rows, in which modules are imported and next to nothing becomes garbage."""
 
-_SUMMARY: Final = re.compile(r'"""`rtui ([a-z]+)`: (.+?)\.?"""')
+COMMANDS: Final = {
+    "acl": ("allowed:acl_command", "print an ACL user with just the rights that rtui needs"),
+    "browse": ("browse:command", "browse keys as a tree: what rtui TARGET does"),
+    "check": ("check:command", "list problems of keys by rules, with exit codes for CI"),
+    "commands": ("allowed:commands_command", "list every command that rtui may send, with its bound"),
+    "diff": ("diff:command", "compare two reports, with thresholds for CI"),
+    "find": ("find:command", "list the keys that match a query"),
+    "health": ("health:command", "state, findings and metrics of a server or cluster"),
+    "help": ("help:command", "print a page of the help: rtui help connection"),
+    "history": ("saved:history_command", "list the reports of earlier passes that were kept"),
+    "open": ("saved:open_command", "show a report or samples from a file"),
+    "patterns": ("patterns:command", "learn the patterns of the keys, draft a registry"),
+    "replay": ("saved:replay_command", "play a recorded session"),
+    "report": ("report:command", "report on memory, big and hot keys, expiry, slots, types"),
+    "settings": ("settings:command", "show and change settings and keys"),
+    "slot": ("slot:command", "hash slots of keys, and the nodes that serve them"),
+}
+"""The subcommands: module and attribute, and what they do."""
+
 _WORD: Final = re.compile(r"[A-Za-z-]{2,20}")
 """A word that may be meant as a subcommand."""
 
@@ -51,17 +68,17 @@ _GROUP_OPTIONS: Final = frozenset({"--help", "--version"})
 
 
 class Subcommands(click.Group):
-    """A group whose commands are the modules in this folder that begin with the command's name and summary."""
+    """A group whose commands are loaded when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all subcommands."""
-        return list(command_names())
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load the subcommand of this name; return None if there is none."""
-        if cmd_name not in command_names():
+        if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"rtui.cli.{cmd_name}").command
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(f"rtui.cli.{module}"), name)
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -75,35 +92,39 @@ class Subcommands(click.Group):
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help of `browse`, and the subcommands."""
-        browse = self.get_command(ctx, DEFAULT_COMMAND)
-        if browse is None:
-            raise click.UsageError("the browse command is missing")
-        browsing = click.Context(browse, info_name=ctx.info_name, max_content_width=ctx.max_content_width)
-        browse.format_usage(browsing, formatter)
-        browse.format_help_text(browsing, formatter)
-        self.format_commands(ctx, formatter)
-        click.Command.format_options(browse, browsing, formatter)
-        browse.format_epilog(browsing, formatter)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the name and summary of each subcommand, without loading any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary(name) or "") for name in self.list_commands(ctx)])
+        """Write how to begin, the subcommands and the pages of the help, without loading any."""
+        formatter.write(_HEAD)
+        for title, rows in (("Commands", {name: told for name, (_, told) in COMMANDS.items()}), ("Pages", PAGES)):
+            formatter.write(f"\n{title}:\n")
+            formatter.write("".join(f"  {name:<17}{told}\n" for name, told in rows.items()))
+        formatter.write(_FOOT)
 
 
-@cache
-def command_names() -> tuple[str, ...]:
-    """Return the names of all subcommands."""
-    modules = sorted(module.name for module in pkgutil.iter_modules(rtui.cli.__path__))
-    return tuple(name for name in modules if summary(name) is not None)
+_HEAD: Final = f"""\
+Usage: rtui [OPTIONS] [TARGET]
+       rtui COMMAND --help | rtui help PAGE
+
+  Browse a Redis or Valkey keyspace as a tree, read-only. TARGET is
+  host[:port], a URL (redis:// rediss:// valkey:// unix:// sentinel://)
+  or the path of a socket or a dump (dump.rdb).
+
+  {CONNECTION_LINE}
+
+Examples:
+  rtui --demo                            sample keys, without a server
+  rtui redis://app@10.0.0.5:6379/0       browse; ? shows the keys
+"""
+
+_FOOT: Final = """
+Options of the screen: rtui browse --help. Version: rtui --version.
+"""
 
 
 def check_command(word: str) -> None:
     """Raise a usage error for a first argument that nearly is a subcommand, unless a host of that name is known."""
     if _WORD.fullmatch(word) is None:
         return
-    meant = {**{name: name for name in command_names()}, "help": "--help", "version": "--version"}
+    meant = {**{name: name for name in COMMANDS}, "version": "--version"}
     near = nearest_word(word.lower(), meant, least=_NEARLY)
     if near is None:
         return
@@ -112,14 +133,6 @@ def check_command(word: str) -> None:
     except OSError:
         text = f"There is no command {word}, and no host of that name is known. Did you mean rtui {meant[near]}?"
         raise click.UsageError(text) from None
-
-
-@cache
-def summary(name: str) -> str | None:
-    """Return the summary of a subcommand from the first line of its module; None for other modules."""
-    first = (pkgutil.get_data("rtui.cli", f"{name}.py") or b"").partition(b"\n")[0].decode()
-    found = _SUMMARY.fullmatch(first)
-    return found[2] if found is not None and found[1] == name else None
 
 
 def engine_state() -> str:

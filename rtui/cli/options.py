@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import click
 
-from rtui.analysis.columns import SAMPLED_COLUMNS, SMALL_KEYSPACE, Columns, ColumnsError, parse_columns
+from rtui.analysis.columns import Columns, ColumnsError, parse_columns
 from rtui.cli.connection import Decorator, Number, WholeNumber, grouped
+from rtui.cli.output import STANDARD_STREAM, Output
 from rtui.keyspace.text.glob import PatternError, check_pattern
 from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay, PaceName, RegistryChoice
 
@@ -52,18 +54,18 @@ separator_option: Final = click.option(
     metavar="TEXT",
     multiple=True,
     callback=_separators,
-    help="What ends a segment (:); may be repeated.",
+    help="Separator of names (:); may be repeated.",
 )
 """Decorate a command: it gets `separators` as bytes."""
 
 pace_option: Final = click.option(
-    "--pace", type=click.Choice(get_args(PaceName)), default="gentle", help="How hard the server is asked (gentle)."
+    "--pace", type=click.Choice(get_args(PaceName)), default="gentle", help="Load on the server (gentle)."
 )
 """Decorate a command: it gets the name of the `pace`."""
 
 scope_options: Final = grouped(
     separator_option,
-    click.option("--match", metavar="GLOB", callback=_pattern, help="Only keys that match; the server filters."),
+    click.option("--match", metavar="GLOB", callback=_pattern, help="Only keys that match, filtered by the server."),
     click.option("--type", "key_type", metavar="TYPE", callback=_bytes, help="Only keys of this type."),
     pace_option,
 )
@@ -82,8 +84,7 @@ columns_option: Final = click.option(
     "--columns",
     metavar="FACTS",
     callback=_columns,
-    help=f"What an analysis asks: all, or facts such as {SAMPLED_COLUMNS}, where /8 is of one key in eight. "
-    f"(Those; with {SMALL_KEYSPACE:,} keys or fewer, all.)",
+    help="Facts to read (rtui help columns).",
 )
 """Decorate a command: it gets `columns`, None for what suits the number of keys."""
 
@@ -136,9 +137,9 @@ appearance_options: Final = grouped(
         "ascii_only",
         default=None,
         callback=_ascii,
-        help="Draw with ASCII only. (As the locale says: LANG=C is ASCII.)",
+        help="Draw with ASCII only (by the locale).",
     ),
-    click.option("--theme", metavar="NAME", callback=_theme, help="Colours; NO_COLOR in the environment means none."),
+    click.option("--theme", metavar="NAME", callback=_theme, help="Theme; NO_COLOR=1 for no colours."),
 )
 
 budget_option: Final = click.option(
@@ -146,7 +147,7 @@ budget_option: Final = click.option(
     "budget_s",
     metavar="S",
     type=Number(min=0, min_open=True),
-    help="End after so long with what there is.",
+    help="Stop after S seconds.",
 )
 """Decorate a command: it gets `budget_s`, None for no end."""
 
@@ -155,19 +156,32 @@ workers_option: Final = click.option(
     metavar="N",
     type=WholeNumber(1, 256),
     default=1,
-    help="Spread the nodes of a cluster over N processes; each may use a processor that servers here need (1).",
+    help="Processes for the nodes of a cluster (1).",
 )
 """Decorate a command: it gets `workers`; one server is inspected by this process alone."""
 
-output_option: Final = click.option(
-    "-o", "--output", metavar="FILE", default="-", help="Where to; - is standard output (-)."
-)
-"""Decorate a command: it gets `output`, the name of a file or `-`."""
 
+def result_options(*formats: str, otherwise: str = "text", is_older: bool = False) -> Decorator:
+    """Decorate a command that writes results: it gets `file`, an Output in one of the formats, `text` without any.
 
-def format_option(formats: Sequence[str], help: str = "As what (by the suffix of -o, else text).") -> Decorator:
-    """Decorate a command: it gets `form`, one of the formats, or None."""
-    return click.option("--format", "form", type=click.Choice(formats), help=help)
+    `otherwise` is the format of files whose ending says nothing; commands that are `is_older` had --json.
+    """
+    choice = click.option("--format", "form", type=click.Choice(formats), help="Output format (by FILE, else text).")
+    place = click.option(
+        "-o", "--output", metavar="FILE", default=STANDARD_STREAM, help="Output file; - for stdout (-)."
+    )
+
+    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def with_file(*args: Any, output: str, form: str | None = None, **given: Any) -> Any:
+            file = Output(output, form, formats or ("text",), otherwise)
+            file.check()
+            return function(*args, file=file, **given)
+
+        older = [click.option("--json", "form", flag_value="json", hidden=True)] if is_older else []
+        return grouped(*([choice] if formats else []), place, *older)(with_file)
+
+    return decorated
 
 
 def _file_option(name: str, help: str) -> Decorator:
@@ -176,20 +190,17 @@ def _file_option(name: str, help: str) -> Decorator:
     return click.option(f"--{name}", f"{name}_file", metavar="FILE", type=kind, help=help)
 
 
-log_option: Final = _file_option("log", "Write every command that is sent to this file, as lines of JSON.")
-record_option: Final = _file_option(
-    "record", "Record a session of one server for `rtui replay`: replies, keys and times, gzipped if FILE ends in .gz."
-)
+log_option: Final = _file_option("log", "Log every command sent, as lines of JSON.")
+record_option: Final = _file_option("record", "Record the session for rtui replay.")
 
 registry_options: Final = grouped(
     click.option(
         "--registry",
         "registry_name",
         metavar="FILE",
-        help="What is known about the keys: a file, or the name of one that ships with rtui. "
-        "(The profile's, else rtui.toml in this folder or above.)",
+        help="Registry of keys (rtui.toml); --no-registry for none.",
     ),
-    click.option("--no-registry", "has_no_registry", is_flag=True, help="Use none."),
+    click.option("--no-registry", "has_no_registry", is_flag=True, help="Ignore any registry."),
 )
 """Decorate a command: it gets `registry_name` and `has_no_registry`, for `registry_choice`."""
 
@@ -209,30 +220,22 @@ def registry_choice(given: dict[str, Any]) -> RegistryChoice:
     return RegistryChoice(name, is_off)
 
 
-keep_option: Final = click.option(
-    "--keep/--no-keep", default=True, help="Keep the report for later comparison, see rtui history (on)."
-)
+keep_option: Final = click.option("--keep/--no-keep", default=True, help="Keep the report for comparison (on).")
 """Decorate a command: it gets `keep`."""
 
 
-def demo_options(help: str) -> Decorator:
-    """Decorate a command: it gets `demo`, `demo_keys` and `demo_day`, for `demo_choice`."""
-    return grouped(
-        click.option("--demo", is_flag=True, help=help),
-        click.option(
-            "--demo-keys",
-            metavar="N",
-            type=WholeNumber(1, MAX_DEMO_KEYS),
-            default=DEFAULT_DEMO_KEYS,
-            help="How many (50,000).",
-        ),
-        click.option(
-            "--demo-day",
-            type=click.Choice(get_args(DemoDay)),
-            default="bad",
-            help="bad is a day with all that rtui finds wrong, good one with nothing of it (bad).",
-        ),
-    )
+demo_options: Final = grouped(
+    click.option("--demo", is_flag=True, help="Use sample keys; --demo-keys N, --demo-day bad or good."),
+    click.option(
+        "--demo-keys",
+        metavar="N",
+        type=WholeNumber(1, MAX_DEMO_KEYS),
+        default=DEFAULT_DEMO_KEYS,
+        help="Number of demo keys (50,000).",
+    ),
+    click.option("--demo-day", type=click.Choice(get_args(DemoDay)), default="bad", help="With findings, or without."),
+)
+"""Decorate a command: it gets `demo`, `demo_keys` and `demo_day`, for `demo_choice`."""
 
 
 def demo_choice(given: dict[str, Any]) -> tuple[int, DemoDay] | None:

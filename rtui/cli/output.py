@@ -117,33 +117,35 @@ def _text(raw: FileIO, before: TextIO | None) -> TextIOWrapper:
 
 
 def writes_unicode() -> bool:
-    """Whether standard output takes more than ASCII."""
     return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
 
 
 class Output:
-    """A file or standard output, to write one text to in UTF-8."""
+    """A file or standard output, to write one text to in UTF-8, and the format that this has."""
 
-    def __init__(self, name: str) -> None:
-        """`name` is a path, or STANDARD_STREAM."""
-        self._path = None if name == STANDARD_STREAM else Path(name)
+    def __init__(
+        self, name: str, given: str | None = None, formats: Sequence[str] = (), otherwise: str = "text"
+    ) -> None:
+        """`name` is a path, or STANDARD_STREAM, which gets text.
+
+        The format is the `given` one, else of those in `formats` the one that the suffix of the name says, else
+        `otherwise`. Raises a usage error for the suffix of a format that is not among them.
+        """
+        self.path = None if name == STANDARD_STREAM else Path(name)
         self.is_written = False
         """Whether something has been written."""
-
-    def form(self, given: str | None, formats: Sequence[str], otherwise: str = "text") -> str:
-        """Return the format: `given`, else by the suffix of the name, else `otherwise`; text for standard output."""
-        found = "text" if self._path is None else FORMATS_BY_SUFFIX.get(self._path.suffix.lower(), otherwise)
-        return given or (found if found in formats else otherwise)
+        by_name = "text" if self.path is None else FORMATS_BY_SUFFIX.get(self.path.suffix.lower(), otherwise)
+        if given is None and formats and by_name not in formats:
+            raise click.UsageError(f"{by_name} is not a format of this command: name one of {', '.join(formats)}.")
+        self.form = given or by_name
 
     @property
     def is_standard(self) -> bool:
-        """Whether this is standard output."""
-        return self._path is None
+        return self.path is None
 
     @property
     def is_terminal(self) -> bool:
-        """Whether this is standard output on a terminal."""
-        return self._path is None and sys.stdout.isatty()
+        return self.path is None and sys.stdout.isatty()
 
     @property
     def text_options(self) -> dict[str, Any]:
@@ -154,18 +156,18 @@ class Output:
 
     def check(self) -> None:
         """Check that the file can be written, before hours of work. Raises OutputError."""
-        if self._path is None:
+        if self.path is None:
             return
         from rtui.server.files import create_part_file  # noqa: PLC0415 - the help must not wait for it
 
         try:
-            path, is_special = _resolved(self._path)
+            path, is_special = _resolved(self.path)
             if not is_special:
                 descriptor, part = create_part_file(path)
                 os.close(descriptor)
                 part.unlink()
         except OSError as error:
-            raise OutputError(str(self._path), error) from None
+            raise OutputError(str(self.path), error) from None
 
     def write(self, text: str | bytes) -> None:
         """Write it. A file is replaced as a whole or not at all and keeps its permissions; devices and pipes are not.
@@ -181,11 +183,11 @@ class Output:
 
         After an exception the file is as it was. Raises OutputError, and ReaderGone.
         """
-        if self._path is None:
+        if self.path is None:
             yield self._write_standard
             return
         try:
-            path, is_special = _resolved(self._path)
+            path, is_special = _resolved(self.path)
             with path.open("wb") if is_special else _replacing(path) as file:
 
                 def write(text: str | bytes) -> None:
@@ -194,8 +196,8 @@ class Output:
 
                 yield write
         except OSError as error:
-            kept = "The file that was there is as it was." if self._path.is_file() else "Nothing was left there."
-            raise OutputError(str(self._path), error, kept) from None
+            kept = "The file that was there is as it was." if self.path.is_file() else "Nothing was left there."
+            raise OutputError(str(self.path), error, kept) from None
 
     def _write_standard(self, text: str | bytes) -> None:
         self.is_written = True
@@ -205,8 +207,12 @@ class Output:
 
 
 @contextmanager
-def failures_in(output: Output, form: str, command: str) -> Iterator[None]:
-    """Write an error that ends a command to its output, too, where that is for machines and nothing is written yet."""
+def failures_in(output: Output, command: str, *, keeps_files: bool = False) -> Iterator[None]:
+    """Write an error that ends a command to its output, too, where that is for machines and nothing is written yet.
+
+    With `keeps_files` only to standard output.
+    """
+    form = "" if keeps_files and not output.is_standard else output.form
     try:
         yield
     except (OutputError, ReaderGone):
@@ -215,7 +221,7 @@ def failures_in(output: Output, form: str, command: str) -> Iterator[None]:
         write_failure(output, form, command, error)
         raise
     except click.ClickException as error:
-        wrong = RtuiError("The command line makes no sense", error.format_message())
+        wrong = RtuiError("Usage error", error.format_message())
         wrong.exit_code = ExitCode.USAGE
         write_failure(output, form, command, wrong)
         raise

@@ -1,16 +1,17 @@
-"""`rtui patterns`: the patterns of the keys, learnt in one gentle pass, as the draft of a registry, a table or data."""
+"""`rtui patterns`: learn key patterns and draft a registry."""
 
 from __future__ import annotations
 
 import json
 import signal
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rtui.cli import options as opt
 from rtui.cli.connection import ConnectionOptions, WholeNumber, connection_options
+from rtui.cli.help import Command
 from rtui.cli.output import Output, failures_in
 from rtui.server.user.ending_signals import EndedBySignal, exit_status
 from rtui.server.wire.errors import RtuiError
@@ -20,78 +21,59 @@ if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
     from rtui.registry.registry import Registry
 
-FORMATS: Final = ("text", "toml", "json")
-"""The formats of patterns."""
 
-_EPILOG: Final = """\
-The draft has a table for each pattern: types, times to live and sizes as they were seen, with room to grow, and
-examples. Every key that was inspected has one of the patterns. What they are for is for you to write.
-
-\b
-  rtui patterns prod:6379 -o rtui.toml         write a draft
-  rtui --registry rtui.toml prod:6379          use it
-  rtui patterns --report report.json           from a report, without asking a server
-
-\b
-Exit codes
-  0    the patterns are written
-  2    the command line makes no sense, or the report can't be read
-  4    the server could not be reached or refused, or its connection was lost for good;
-       no pattern is written
-  5    the output can't be written
-  130  Ctrl-C: what was seen until then is written, and says so; 143, 129 and 131:
-       SIGTERM, SIGHUP and SIGQUIT, likewise
-"""
-
-
-@click.command("patterns", epilog=_EPILOG)
+@click.command(
+    "patterns",
+    cls=Command,
+    examples=(
+        "rtui patterns prod:6379 -o rtui.toml     write a draft",
+        "rtui patterns --report report.json       from a report",
+    ),
+    codes={0: "the patterns are written", 130: "Ctrl-C; patterns seen so far are written"},
+)
 @connection_options
 @opt.scope_options
-@opt.format_option(FORMATS)
-@opt.output_option
+@opt.result_options("text", "toml", "json")
 @click.option(
     "--names",
     "most_names",
     metavar="N",
     type=WholeNumber(0, 4096),
     default=32,
-    help="Single keys side by side that get a pattern each; more become one (32).",
+    help="Names side by side with a pattern each (32).",
 )
-@click.option("--report", "report_name", metavar="FILE", help="Take them from this report in JSON: no server is asked.")
+@click.option("--report", "report_name", metavar="FILE", help="From a JSON report, without a server.")
 @opt.budget_option
 @opt.workers_option
 @opt.log_option
-@opt.demo_options("Those of sample keyspaces on an embedded server.")
+@opt.demo_options
 @click.help_option("--help")
 def command(
     connection: ConnectionOptions,
-    form: str | None,
-    output: str,
     *,
+    file: Output,
     most_names: int,
     report_name: str | None,
     **asked: Any,
 ) -> None:
-    """Learn which patterns the keys have, what they are like, and write the draft of a registry.
+    """Learn the patterns of the keys and write a registry draft.
 
-    TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
+    Each pattern has types, TTLs and sizes as they were seen, with room to grow, and examples.
     """
     from rtui.cli.files import read_report  # noqa: PLC0415 - the help must not wait for it
 
-    file, demo = Output(output), opt.demo_choice(asked)
-    form = file.form(form, FORMATS)
-    file.check()
-    with failures_in(file, form if file.is_standard else "", "patterns"):
+    demo = opt.demo_choice(asked)
+    with failures_in(file, "patterns", keeps_files=True):
         if report_name is not None:
             if demo or connection.place:
                 raise click.UsageError("Give either a report or a server.")
-            _write(read_report(report_name), file, form, most_names)
+            _write(read_report(report_name), file, most_names)
             return
         with opt.asked_server(Target() if demo else connection.target(), demo) as target:
-            sys.exit(_learn(target, asked, file, form, most_names))
+            sys.exit(_learn(target, asked, file, most_names))
 
 
-def _learn(target: Target, asked: dict[str, Any], file: Output, form: str, most_names: int) -> int:
+def _learn(target: Target, asked: dict[str, Any], file: Output, most_names: int) -> int:
     """Inspect all keys, write their patterns, and return the exit code."""
     from rtui.analysis.columns import parse_columns  # noqa: PLC0415
     from rtui.cli.run import analyse, command_log  # noqa: PLC0415 - the help must not wait for it
@@ -107,7 +89,7 @@ def _learn(target: Target, asked: dict[str, Any], file: Output, form: str, most_
     if result.report is None:
         click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
         raise EndedBySignal(result.ended_by or signal.SIGINT)
-    _write(result.report, file, form, most_names)
+    _write(result.report, file, most_names)
     return 0 if result.ended_by is None else exit_status(result.ended_by)
 
 
@@ -121,16 +103,16 @@ def _naming_rules(separators: tuple[bytes, ...]) -> Registry | None:
         return None
 
 
-def _write(report: Report, file: Output, form: str, most_names: int) -> None:
+def _write(report: Report, file: Output, most_names: int) -> None:
     from rtui.analysis.formats import registry_draft as forms  # noqa: PLC0415 - the help must not wait for it
     from rtui.analysis.formats.learnt_patterns import learnt_patterns  # noqa: PLC0415
     from rtui.analysis.formats.text import table_text  # noqa: PLC0415
 
     head = report.head
     learnt = learnt_patterns(report.summary.root, head.scope.separators, most_names)
-    if form == "toml":
+    if file.form == "toml":
         file.write(forms.write_registry(head, learnt, _errors(report)))
-    elif form == "json":
+    elif file.form == "json":
         file.write(forms.write_patterns_json(head, learnt))
     else:
         file.write(table_text(forms.patterns_table(head, learnt), **{"width": None, **file.text_options}))

@@ -1,16 +1,17 @@
-"""`rtui report`: what the keyspace holds, in one gentle pass, as a text, a page or data."""
+"""`rtui report`: report on memory, big and hot keys, expiry, slots and types."""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rtui.cli import options as opt
 from rtui.cli.connection import ConnectionOptions, WholeNumber, connection_options
+from rtui.cli.help import Command
 from rtui.cli.main import DEBUG_VARIABLE
 from rtui.cli.output import Output, failures_in
 from rtui.server.user.ending_signals import EndedBySignal, exit_status
@@ -19,34 +20,6 @@ from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
-
-FORMATS: Final = ("text", "json", "md", "csv", "html")
-"""The formats of a report."""
-
-_EPILOG: Final = """\
-\b
-Columns
-  The facts are type (always asked), ttl, memory, idle (or the access counter), length
-  and encoding; those that are not named are not asked. idle/8 and length/8 ask one key
-  in eight: what rests on them is marked ≈ and has its 95 % interval. Of the others those
-  that may be among the longest are asked their length, so the lists of the longest keys
-  are complete, or say what they may lack. encoding/16 asks one key of a type in 16.
-
-\b
-Exit codes
-  0    the report is written; also when --budget-seconds ran out (the report is then
-       marked partial and says why) and when the user may not ask everything (the
-       report and standard error say what was denied)
-  2    the command line makes no sense
-  4    the server could not be reached or refused, or its connection was lost for good;
-       what had been inspected until then is written, marked partial
-  5    the output can't be written
-  130  Ctrl-C: what had been inspected is written, marked partial; a second one leaves at
-       once and writes nothing; 143, 129 and 131: SIGTERM, SIGHUP and SIGQUIT, likewise
-
-A file is replaced when the report is whole, never before. A new one is readable by you only, one that is there keeps
-its permissions. Progress is shown on standard error if that is a terminal; standard output carries the report only.
-"""
 
 
 def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -58,12 +31,19 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
     return value
 
 
-@click.command("report", epilog=_EPILOG)
+@click.command(
+    "report",
+    cls=Command,
+    examples=("rtui report prod:6379 -o today.html", "rtui report prod:6379 --estimate 20000    seconds at any size"),
+    codes={
+        0: "the report is written; it says what was denied, or is partial",
+        130: "Ctrl-C; a partial report is written",
+    },
+)
 @connection_options
 @opt.scope_options
 @opt.registry_options
-@opt.format_option(FORMATS)
-@opt.output_option
+@opt.result_options("text", "json", "md", "csv", "html")
 @opt.columns_option
 @click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces (all).")
 @click.option("--top", metavar="N", type=WholeNumber(1, 10_000), default=100, help="Keys in each list (100).")
@@ -73,47 +53,41 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
     metavar="PRESET",
     default="rtui",
     callback=_preset,
-    help="Above which size a key is big: rtui, or the name of who set the thresholds (rtui).",
+    help="Preset of big-key thresholds (rtui).",
 )
 @click.option(
     "--estimate",
     "estimate_keys",
     metavar="N",
     type=WholeNumber(100, 10_000_000),
-    help="Ask N keys from random places instead of all, in seconds; every figure has its 95 % interval.",
+    help="Estimate from N random keys, with 95 % intervals.",
 )
 @opt.budget_option
 @opt.workers_option
 @opt.keep_option
 @opt.log_option
-@opt.demo_options("Report on sample keyspaces on an embedded server.")
+@opt.demo_options
 @click.help_option("--help")
 def command(
     connection: ConnectionOptions,
-    form: str | None,
-    output: str,
     *,
+    file: Output,
     keep: bool,
     **asked: Any,
 ) -> None:
-    """Inspect every key once and report on memory, big and hot keys, expiry, slots and types.
-
-    TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
-    """
+    """Inspect every key once and report on memory, big and hot keys, expiry, slots and types."""
     if asked["estimate_keys"] is not None and asked["workers"] > 1:
         raise click.UsageError("Give either --estimate or --workers: an estimate asks too few keys to be spread.")
-    file, demo = Output(output), opt.demo_choice(asked)
-    form = file.form(form, FORMATS)
-    file.check()
-    with failures_in(file, form if file.is_standard else "", "report"):
+    demo = opt.demo_choice(asked)
+    with failures_in(file, "report", keeps_files=True):
         choice, target = opt.registry_choice(asked), Target() if demo else connection.target()
         registry = asked["registry"] = choice.load(target)
         opt.take_separators(asked, registry)
         with opt.asked_server(target, demo) as server:
-            sys.exit(_report(server, asked, file, form, keep=keep and demo is None))
+            sys.exit(_report(server, asked, file, keep=keep and demo is None))
 
 
-def _report(target: Target, asked: dict[str, Any], file: Output, form: str, *, keep: bool) -> int:
+def _report(target: Target, asked: dict[str, Any], file: Output, *, keep: bool) -> int:
     """Analyse, write the report, print what it lacks on standard error, and return the exit code.
 
     Text for a terminal has its width, and is in ASCII if that can't do more.
@@ -134,7 +108,7 @@ def _report(target: Target, asked: dict[str, Any], file: Output, form: str, *, k
     if report is not None and report.head.coverage.keys and keep:
         _keep(report, target)
     if report is not None and (report.head.coverage.keys or result.failure is None):
-        file.write(write_text(report, **file.text_options) if form == "text" else FORMS[form](report))
+        file.write(write_text(report, **file.text_options) if file.form == "text" else FORMS[file.form](report))
         coverage = report.head.coverage
         if coverage.kind is CoverageKind.PARTIAL or coverage.reason:
             click.echo(f"rtui: the report is partial: {coverage.reason or 'not every key was inspected'}", err=True)

@@ -7,6 +7,7 @@ from typing import Any
 import click
 import msgspec
 
+from rtui.cli.help import Command
 from rtui.keyspace.text.display import display_text
 from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.tui.kit.settings import (
@@ -28,21 +29,22 @@ class UnwritableSettingsError(RtuiError):
         super().__init__("The settings can't be written", happened)
 
 
-@click.command("settings")
+@click.command(
+    "settings",
+    cls=Command,
+    examples=(
+        "rtui settings theme rtui-light     --reset forgets it",
+        """rtui settings keys.browse.filter '["slash", "ctrl+g"]'""",
+    ),
+    codes={4: ""},
+)
 @click.argument("name", required=False)
 @click.argument("value", required=False)
-@click.option("--reset", is_flag=True, help="Forget NAME, or everything but keys and queries.")
-@click.option("--path", is_flag=True, help="Print where the file is.")
+@click.option("--reset", is_flag=True, help="Forget NAME, or all but keys and queries.")
+@click.option("--path", is_flag=True, help="Print the path of the file.")
 @click.help_option("--help")
 def command(name: str | None, value: str | None, *, reset: bool, path: bool) -> None:
-    """Print the settings, or one of them; with VALUE, set it.
-
-    \b
-      rtui settings                      all, with what each is for
-      rtui settings theme rtui-light     set one
-      rtui settings theme --reset        forget it
-      rtui settings keys.browse.filter '["slash", "ctrl+g"]'
-    """
+    """Print the settings with what each is for, or one of them; with VALUE, set it."""
     if path:
         click.echo(settings_path())
         return

@@ -1,4 +1,4 @@
-"""`rtui slot`: the hash slot of keys and why, the node that serves it, and a hash tag that several keys could share."""
+"""`rtui slot`: hash slots of keys, their nodes, and a hash tag that keys could share."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtui.cli.connection import ConnectionOptions, connection_options
-from rtui.cli.options import separator_option
-from rtui.cli.output import STANDARD_STREAM, Output, failures_in, writes_unicode
+from rtui.cli.help import Command
+from rtui.cli.options import result_options, separator_option
+from rtui.cli.output import Output, failures_in, writes_unicode
 from rtui.keyspace.slots import SLOTS, SlotExplanation, explain
 from rtui.keyspace.text.display import Display, EscapeSyntaxError, SafeText, quoted, unescape
 from rtui.keyspace.text.segments import Separators
@@ -37,50 +38,50 @@ class Owner:
     """The node that it is just being moved to."""
 
 
-@click.command("slot")
+@click.command(
+    "slot",
+    cls=Command,
+    examples=("rtui slot 'user:{42}:cart'", "rtui slot -h prod user:42:profile cart:42"),
+    codes={0: "the keys share a slot, or it is one key", 1: "the keys do not share a slot"},
+)
 @click.argument("keys", metavar="KEY...", nargs=-1, required=True)
 @partial(connection_options, arguments=None)
 @separator_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, in ASCII.")
-@click.option("--quoted", "escaped", is_flag=True, help=r"Resolve \xNN, \n, \" and the like in every KEY.")
+@result_options("text", "json", is_older=True)
+@click.option("--quoted", "escaped", is_flag=True, help=r"Resolve \xNN, \n, \" in KEY.")
 @click.help_option("--help")
 def command(
     keys: tuple[str, ...],
     connection: ConnectionOptions,
     *,
     separators: tuple[bytes, ...],
-    as_json: bool,
+    file: Output,
     escaped: bool,
 ) -> None:
-    """Say which of the 16,384 hash slots each KEY belongs to, and why.
+    """Print the hash slot of each KEY, and why it is that one.
 
-    With several keys, say too whether a cluster accepts them in one multi-key command, and if it does not, which hash
-    tag would allow that: the longest identifier in all of their names.
-
-    No server is asked unless an option names one (-u, -h, -p, -s or --profile); then the node that serves each slot is
-    named, and where a slot is just being moved to.
-
-    The exit code is 0 if the keys share a slot, or if there is one key only, 1 if they do not, and 4 if the server
-    can't be asked.
+    With several keys, say whether a cluster accepts them in one multi-key command, and if not, which hash tag would
+    allow that. No server is asked unless -u, -h, -p, -s or --profile names one; then the node of each slot is named,
+    and where a slot is being moved to.
     """
     names = _names(keys, escaped=escaped)
     explained = [explain(name) for name in names]
     slots = {one.slot for one in explained}
-    with failures_in(Output(STANDARD_STREAM), "json" if as_json else "", "slot"):
+    with failures_in(file, "slot"):
         owners = _owners(connection.target(), slots) if connection.names_server({}) else {}
         common = _common_tag(names, separators) if len(slots) > 1 else None
-    if as_json:
+    if file.form == "json":
         records = [_record(name, one, owners) for name, one in zip(names, explained, strict=True)]
         document = {"keys": records, "same_slot": len(slots) == 1, "common_tag": _tag_record(common)}
-        click.echo(json.dumps(document, indent=2))
+        file.write(f"{json.dumps(document, indent=2)}\n")
     else:
-        display = Display(ascii_only=not writes_unicode())
+        display = Display(ascii_only=file.is_standard and not writes_unicode())
         paragraphs = [_paragraph(name, one, owners, display) for name, one in zip(names, explained, strict=True)]
         if len(names) > 1:
             paragraphs.append(_together(slots, owners))
         if len(slots) > 1:
             paragraphs.append(_tag_paragraph(common, display))
-        click.echo("\n\n".join(paragraphs))
+        file.write("\n\n".join(paragraphs) + "\n")
     if len(slots) > 1:
         sys.exit(ExitCode.FOUND)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import ClassVar, Final
 
 from textual import events, on
@@ -21,7 +22,6 @@ from rtui.server.browsing.session import BrowsingSession
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.search.search import Search, Stage
-from rtui.server.user.copying import key_as_text
 from rtui.tui import found_rows
 from rtui.tui.found_view import FIND_COMMANDS, FoundBody, FoundView
 from rtui.tui.kit.bars import FilterInput, LinkedBar, TitleBar
@@ -32,7 +32,7 @@ from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bin
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, FoundPlace, KeysWanted
 from rtui.tui.kit.layout import ago
 from rtui.tui.kit.line_view import LinePanel
-from rtui.tui.kit.panel_screen import RowsScreen, RunScreen, suffix_of, write_table, write_text
+from rtui.tui.kit.panel_screen import RowsScreen, RunScreen, suffix_of, write_text
 from rtui.tui.kit.query_line import QueryLine
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import link_words, over_title, run_action_of
@@ -345,12 +345,9 @@ class FindScreen(RunScreen[bytes | None]):
 
     def writing(self, name: str) -> Callable[[], SafeText]:
         """Return the function that writes the list, or its names alone to a .txt file."""
-        records, columns, now_s = self.rows.shown(), self.rows.columns, self.session.clock()
-        if suffix_of(name) == ".txt":
-            names = [key_as_text(record.key) for record in records]
-            return lambda: write_text(name, lambda: "".join(f"{one}\n" for one in names), counted(len(names), "name"))
-        title = str(self.search.query)
-        return lambda: write_table(found_rows.found_table(records, columns, now_s, title), name)
+        form = "text" if suffix_of(name) == ".txt" else suffix_of(name).removeprefix(".")
+        text = found_rows.file_text(self.rows, form, self.session.clock())
+        return partial(write_text, name, text, counted(len(self.rows), "key"))
 
     def action_back(self) -> None:
         """Go back one step: from a typed line, from a running search, from the list."""

@@ -13,13 +13,15 @@ from heapq import merge
 from operator import attrgetter
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from rtui.analysis import humanize
 from rtui.analysis.facts import NO_EXPIRY, NoTtl
 from rtui.analysis.humanize import Mark, counted
 from rtui.analysis.query.query import MatchOrder, Problem, Query
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
-from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
+from rtui.analysis.report.tables.table import Cell, Column, Unit
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.matching import natural
@@ -121,9 +123,29 @@ def sort_key(name: str, *, is_descending: bool) -> Callable[[KeyRecord], Any]:
     return MatchOrder(fact, is_descending).key
 
 
-def found_table(records: Sequence[KeyRecord], columns: Sequence[str], now_s: float, title: str) -> Table:
-    rows = tuple(tuple(cell(name, record, now_s) for name in columns) for record in records)
-    return Table("found", title, tuple(COLUMNS[name].column for name in columns), rows)
+def as_of(record: KeyRecord, now_s: float) -> KeyRecord:
+    """Return a key with the time to live that is left, 0 where it is over."""
+    expires_s = record.expires_at_s
+    return record if expires_s is None else replace(record, ttl_ms=max(0, round((expires_s - now_s) * 1000)))
+
+
+def file_text(rows: FoundRows, form: str, now_s: float) -> Callable[[], str]:
+    """Return a function that makes the file of all keys in a format of `rtui find`; it may be called in a thread."""
+    search, records, columns = rows.search, rows.shown(), () if form == "text" else rows.columns[1:]
+    count, is_exact = search.count, search.stage is Stage.OVER and search.mark is Mark.EXACT
+    total = SafeText(f"{humanize.keys(count, Mark.EXACT if is_exact else Mark.AT_LEAST)}.")
+    notes = (*search.notes, total)
+
+    def text() -> str:
+        from rtui.analysis.formats.found_keys import FoundKeys  # noqa: PLC0415 - formats load what the tree has no use for
+
+        parts: list[str] = []
+        output = FoundKeys(lambda part: parts.append(str(part)), form, str(search.query), columns)
+        output.write([as_of(record, now_s) for record in records])
+        output.end(count, is_exact=is_exact, notes=notes)
+        return "".join(parts)
+
+    return text
 
 
 @dataclass(slots=True)

@@ -61,7 +61,7 @@ FIND_COMMANDS: Final = (
     _find("copy_name", ("y",), "Copy", "Copy the name of the key.", when=(Condition.HAS_ROWS,), footer=6,
         call="copy_row"),
     _find("copy_menu", ("Y",), "Copy as…", "Choose what to copy of the key.", when=(Condition.HAS_ROWS,)),
-    _find("export", ("w",), "Write", "Write the list to a .txt, .csv, .md or .json file.",
+    _find("export", ("w",), "Write", "Write the list to a .txt, .csv, .json, .jsonl or .md file.",
         when=(Condition.HAS_ROWS,), footer=7, words="export save csv json download"),
     _find("again", ("R",), "Search again",
         "Ask the server, for what there is now; when sorted by a fact, for the first thousand of all keys by that.",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from rtui.analysis.query.terms import TERMS
 from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.help_pages import PAGES, help_blocks
 from rtui.keyspace.types import type_of
 from rtui.registry.rules import FAMILIES, RULES
 from rtui.server.facts.preview.places import PLACES
@@ -81,7 +83,7 @@ def found_lines(pages: Sequence[HelpPage], text: str, width: int) -> list[Line]:
 
 def _entry_lines(entry: Entry, width: int) -> list[Line]:
     if entry.is_heading:
-        return [(gap(1), Span(entry.term, Role.ACCENT))]
+        return [(gap(1), Span(cut(entry.term, width - 2), Role.ACCENT))]
     if not entry.term:
         return prose(entry.text, width, Role.TEXT)
     is_long = width_of(entry.term) >= TERM_CELLS
@@ -89,6 +91,8 @@ def _entry_lines(entry: Entry, width: int) -> list[Line]:
     head: Line = (gap(1), Span(term, Role.STRONG))
     if entry.title:
         head = (*head, *((gap(1),) if is_long else ()), Span(left(entry.title, TITLE_CELLS)))
+    if not entry.text.strip():
+        return [head]
     room = width - line_width(head) - 1
     if room < LEAST_TEXT_CELLS or (is_long and not entry.title):
         return [head, *((gap(3), *line) for line in prose(entry.text, width - 3, Role.MUTED))]
@@ -422,6 +426,45 @@ def rules_page() -> HelpPage:
 def conventions_page() -> HelpPage:
     """Return how to try the registries that ship as examples."""
     return HelpPage(literal("Conventions"), tuple(_conventions()))
+
+
+_ON_SCREEN: Final = tuple(name for name in PAGES if name not in ("terms", "columns", "ci"))
+"""The pages of `rtui help` that the help on screen has, too: its own ones say the rest."""
+
+_CODE_TERM: Final = re.compile(r"(\S.*?) {2,}(\S.*)")
+
+
+def written_pages() -> tuple[HelpPage, ...]:
+    """Return pages of `rtui help`."""
+    return tuple(_written_page(name) for name in _ON_SCREEN)
+
+
+def _written_page(name: str) -> HelpPage:
+    (_, title), *blocks = help_blocks(name)
+    entries: list[Entry] = []
+    for kind, lines in blocks:
+        match kind:
+            case "heading":
+                entries.append(Entry(term=display_text(lines[0])))
+            case "code":
+                entries += _code_entries(lines)
+            case "row":
+                entries.append(Entry(display_text(" ".join(lines[1:]), limit=4096), display_text(lines[0], limit=400)))
+            case _:
+                entries.append(Entry(display_text(lines[0], limit=4096)))
+    return HelpPage(display_text(title[0]), tuple(entries))
+
+
+def _code_entries(lines: Sequence[str]) -> Iterator[Entry]:
+    """Yield the lines of a code block: what stands before a gap is the term of what follows, also below it."""
+    found: list[list[str]] = []
+    for line in filter(str.strip, lines):
+        match = _CODE_TERM.fullmatch(line.strip())
+        if match is None and found and line.startswith(" " * 5):
+            found[-1][1] += f" {line.strip()}"
+        else:
+            found.append([line.rstrip(), ""] if match is None else [match[1], match[2]])
+    yield from (Entry(display_text(text or " ", limit=4096), display_text(term, limit=400)) for term, text in found)
 
 
 def _rules() -> Iterator[Entry]:

@@ -30,7 +30,6 @@ from rtui.tui.kit.panel_screen import (
     PanelScreen,
     PanelStates,
     PanelView,
-    RowsScreen,
     nothing_left_lines,
     notice_lines,
     suffix_of,
@@ -190,7 +189,6 @@ class ServerScreen(PanelScreen[bytes | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(tabs.SERVER_COMMANDS, Owner.SERVER)
     SCREEN_COMMANDS = (*tabs.SERVER_COMMANDS, *APP_COMMANDS)
-    suffixes = (*RowsScreen.suffixes, SAMPLES_SUFFIX)
     view: HealthPanel
 
     def __init__(

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.exceptions import NoPermissionError
 
-from rtui.cli.acl import DEFAULT_RELEASE, command
+from rtui.cli.allowed import DEFAULT_RELEASE
+from rtui.cli.allowed import acl_command as command
 from rtui.server.guard.acl import (
     OLDEST,
     ON_REQUEST_GROUPS,

@@ -3,12 +3,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from rich.cells import cell_len
 
-from rtui.cli.commands import command
+from rtui.cli.allowed import commands_command as command
+from rtui.cli.main import run
 from rtui.server.guard.closed_list import SETTINGS, TABLE
 from rtui.server.guard.spec import CommandGroup
 
@@ -68,9 +70,27 @@ def test_every_group_has_entries() -> None:
     assert {spec.group for spec in TABLE} == set(CommandGroup)
 
 
-@pytest.mark.parametrize("module", ["rtui.cli.acl", "rtui.cli.commands"])
+@pytest.mark.parametrize("module", ["rtui.cli.allowed"])
 def test_neither_the_screen_nor_a_client_is_loaded(module: str) -> None:
     said = subprocess.run(
         [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"], capture_output=True, text=True, check=True
     )
     assert not {"textual", "redis", "hiredis", "asyncio"} & set(said.stdout.split())
+
+
+@pytest.mark.parametrize("line", [["commands"], ["slot", "a", "b"]])
+def test_json_is_one_option_everywhere_and_the_older_one_stays(
+    line: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    texts = []
+    for asked in (["--format", "json"], ["--json"]):
+        run([*line, *asked])
+        texts.append(capfd.readouterr().out)
+    run([*line, "-o", str(tmp_path / "a.json")])
+    assert capfd.readouterr().out == ""
+    assert [*texts, (tmp_path / "a.json").read_text()] == texts[:1] * 3
+    json.loads(texts[0])
+    run([*line, "-o", str(tmp_path / "a.txt")])
+    assert "\x1b" not in (tmp_path / "a.txt").read_text()
+    run([*line, "--help"])
+    assert "--json" not in capfd.readouterr().out

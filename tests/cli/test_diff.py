@@ -157,7 +157,7 @@ def test_findings_by_the_severities_of_the_registry(tmp_path: Path, capsys: pyte
 
 
 def test_the_exit_codes_and_thresholds_are_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["diff", "--help"]) == 0
+    assert run(["diff", "--help"]) == run(["help", "thresholds"]) == 0
     out = capsys.readouterr().out
     for word in ("Exit codes", "  3  ", "memory>+20%", "new-namespaces", "percentage points"):
         assert word in out

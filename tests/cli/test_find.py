@@ -244,8 +244,26 @@ def test_bare_names_have_no_columns(valkey: Server, capfd: pytest.CaptureFixture
     plant(valkey)
     found(valkey, "session", "--format", "raw", "--sort", "len", "--limit", "2")
     assert capfd.readouterr().out == "shop:session:299\0shop:session:298\0"
+    found(valkey, "session", "-0", "--sort", "len", "--limit", "1")
+    assert capfd.readouterr().out == "shop:session:299\0"
     found(valkey, "profile", "--format", "raw", "--count")
     assert capfd.readouterr().out == "20\n"
+
+
+def test_a_pipe_gets_bare_names_and_facts_on_request(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    plant(valkey)
+    found(valkey, "ttl:none", "len>296", "type:string")
+    assert sorted(capfd.readouterr().out.splitlines()) == ["shop:session:298"]
+    found(valkey, "session:29", "ttl:none", "--sort", "memory", "--limit", "2")
+    assert len(capfd.readouterr().out.split()) == 2
+    found(valkey, "session:298", "--columns", "TTL_ms, length,slot")
+    assert capfd.readouterr().out.split()[:3] == ["no", "TTL", "298"]
+    found(valkey, "session:298", "--columns", "memory,slot", "--format", "jsonl")
+    key, end = map(json.loads, capfd.readouterr().out.splitlines())
+    assert list(key) == ["key", "key_quoted", "memory_bytes", "slot"]
+    assert end["count"] == 1
+    assert run(["find", valkey.url, "a", "--columns", "size,colour"]) == 2
+    assert run(["find", valkey.url, "a", "--sort", "slot"]) == 2
 
 
 def test_it_counts(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
@@ -353,7 +371,7 @@ def test_a_wrong_term_is_marked(capfd: pytest.CaptureFixture[str]) -> None:
         "  cart type:hsh ttl<1x\n"
         "                    ^^\n"
         "  “x” is no unit of time: there are ms, s, m, h, d, w and y; did you mean 1m?\n"
-        "  rtui find --help lists the terms.\n"
+        "  rtui help terms lists them.\n"
     )
 
 
@@ -570,13 +588,12 @@ def test_a_reader_that_goes_away_ends_it_quietly(valkey: Server) -> None:
 
 WRITER = """
 import signal
-from rtui.analysis.query.query import Query
+from rtui.analysis.formats.found_keys import FoundKeys
 from rtui.analysis.report.document import KeyRecord
-from rtui.cli.find_run import FoundKeys
 from rtui.cli.output import STANDARD_STREAM, Output, open_standard_streams
 open_standard_streams()
 signal.signal(signal.SIGINT, lambda *_: None)
-output = FoundKeys(Output(STANDARD_STREAM).write, "text", Query(), ())
+output = FoundKeys(Output(STANDARD_STREAM).write, "text", "", ())
 for start in range(0, 80_000, 20_000):
     output.write([KeyRecord(b"%06d" % number) for number in range(start, start + 20_000)])
 """

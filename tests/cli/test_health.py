@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -12,11 +13,16 @@ from pathlib import Path
 from xml.etree.ElementTree import fromstring
 
 import pytest
+from rich.cells import cell_len
 
+from rtui.analysis.findings.server import panels
 from rtui.analysis.formats.samples import read_samples
+from rtui.analysis.health.view import HealthView
+from rtui.cli.health import SECTIONS
 from rtui.cli.main import run
 from rtui.server.wire.errors import ExitCode
 from tests.clusters import TestCluster
+from tests.made_sample import made_sample
 from tests.servers import CHECKOUT, Server
 
 
@@ -117,7 +123,7 @@ def test_a_snapshot_that_can_not_be_written(valkey: Server, capsys: pytest.Captu
         while valkey.admin.info("persistence")["rdb_bgsave_in_progress"]:
             pass
         assert run(["health", valkey.url, "--fail-on", "error"]) == 1
-        assert "error  persistence-failing" in capsys.readouterr().out
+        assert re.search(r"^error  .*\(persistence-failing\)$", capsys.readouterr().out, re.MULTILINE)
         assert run(["health", valkey.url, "--format", "prom"]) == 0
         assert 'rule="persistence-failing",severity="error"' in capsys.readouterr().out
         assert run(["health", valkey.url, "--format", "md"]) == 0
@@ -276,7 +282,7 @@ def test_rules_about_keys_go_by_the_latest_report(
     valkey.admin.config_set("maxmemory", 100 << 20)
     valkey.admin.config_set("maxmemory-policy", "allkeys-lru")
     valkey.admin.set("lock:1", "x")
-    rule = "warn  eviction-of-lasting"
+    rule = "(eviction-of-lasting)"
     assert run(["health", valkey.url, "--report", "latest"]) == 2
     assert "No report of" in capsys.readouterr().err
     assert run(["health", valkey.url]) == 0
@@ -305,3 +311,60 @@ def test_findings_for_what_shows_tests_and_code(valkey: Server, capsys: pytest.C
     assert run(["health", valkey.url, "--format", "sarif"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["runs"]
     assert [one["ruleId"] for one in found["results"]] == ["command-slow"]
+
+
+def fits(text: str) -> bool:
+    return len(text.splitlines()) <= 45 and max(map(cell_len, text.splitlines())) <= 80
+
+
+def test_a_summary_fits_on_a_screen(
+    valkey: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert run(["health", valkey.url]) == 0
+    healthy = capsys.readouterr().out
+    assert fits(healthy)
+    make_slow(valkey)
+    valkey.admin.config_set("maxmemory", "1mb")
+    valkey.admin.config_set("maxclients", 40)
+    path = tmp_path / "rtui.toml"
+    path.write_text('[rules]\neviction-policy = { severity = "error", policies = ["volatile-ttl"] }\n')
+    assert run(["health", valkey.url, "--registry", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert fits(text)
+    assert text.index("\nerror  ") < text.index("\nwarn   ")
+    for summary in (healthy, text):
+        for word in (f"127.0.0.1:{valkey.port} · valkey", "Metrics\n", "used_memory", "maxmemory_policy", "--section"):
+            assert word in summary
+        assert "\nSettings\n" not in summary
+
+
+def test_sections_say_the_rest(valkey: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    make_slow(valkey)
+    assert run(["health", valkey.url, "--section", "slow", "--section", "findings"]) == 0
+    text = capsys.readouterr().out
+    assert "\nSlow\n" in text
+    assert "EVAL of shop:user:{id}:cart" in text
+    assert "\nMemory\n" not in text
+    assert run(["health", valkey.url, "--section", "all"]) == 0
+    whole = capsys.readouterr().out
+    for title in ("Memory", "Load", "Slow", "Persistence", "Replication", "Clients", "Settings"):
+        assert f"\n{title}\n" in whole
+    assert len(re.findall(r"^  maxmemory-policy ", whole, re.MULTILINE)) == 1, "the settings are one table"
+    assert run(["health", valkey.url, "--section", "slow", "--format", "json"]) == 2
+    assert "--section is for text and md" in capsys.readouterr().err
+    assert run(["health", valkey.url, "--section", "slowlog"]) == 2
+
+
+@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
+def test_a_summary_of_a_cluster_fits_on_a_screen(cluster: TestCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["health", cluster.members[0].server.url]) == 0
+    text = capsys.readouterr().out
+    assert fits(text)
+    for member in cluster.members:
+        assert len(re.findall(rf"^  127.0.0.1:{member.server.port} ", text, re.MULTILINE)) == 1
+
+
+def test_sections_are_the_panels() -> None:
+    view = HealthView((made_sample(),))
+    assert ("findings", *(panel.id for panel in panels(view)), "all") == SECTIONS

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
 from rtui.cli.output import NEW_FILE_MODE, Output, OutputError
@@ -166,8 +167,22 @@ def test_a_kill_in_the_middle_leaves_the_old_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "form"),
-    [("-", "text"), ("a.json", "json"), ("A.HTML", "html"), ("a/b.c/report", "csv"), (".json", "csv"), ("a.md", "csv")],
+    [
+        ("-", "text"),
+        ("a.json", "json"),
+        ("A.HTML", "html"),
+        ("a/b.c/report", "csv"),
+        (".json", "csv"),
+        ("a.log", "csv"),
+    ],
 )
-def test_the_format_follows_from_the_name_as_far_as_a_command_has_it(name: str, form: str) -> None:
-    assert Output(name).form(None, ("text", "json", "html"), "csv") == form
-    assert Output(name).form("json", ("text", "json"), "csv") == "json"
+def test_the_format_follows_from_the_name(name: str, form: str) -> None:
+    assert Output(name, None, ("text", "json", "html", "csv"), "csv").form == form
+    assert Output(name, "json", ("text", "json"), "csv").form == "json"
+
+
+@pytest.mark.parametrize("name", ["a.md", "A.CSV", "keys.prom", "x/page.HTM"])
+def test_a_name_of_a_format_that_a_command_does_not_have_is_refused(name: str) -> None:
+    with pytest.raises(click.UsageError, match=r"name one of text, json\.$"):
+        Output(name, None, ("text", "json"))
+    assert Output(name, "text", ("text", "json")).form == "text"

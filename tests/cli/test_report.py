@@ -261,7 +261,7 @@ def test_the_help_says_how_it_ends_and_loads_little() -> None:
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.endswith("[]\n")
-    for word in ("Exit codes", "130", "--budget-seconds", "marked partial"):
+    for word in ("Exit codes", "130", "--budget-seconds", "partial report"):
         assert word in out
 
 

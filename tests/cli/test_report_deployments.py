@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from rtui.analysis.formats.json import read_json
 from rtui.analysis.report.document import CoverageKind, Report
-from rtui.cli.acl import command
+from rtui.cli.allowed import acl_command as command
 from rtui.cli.main import run
 from rtui.server.deployment.sentinel import PrimaryFinder
 from rtui.server.inspection.report_head import PROMOTED_NOTE

@@ -116,10 +116,6 @@ def test_no_key_is_a_usage_error() -> None:
     assert run().exit_code == 2
 
 
-def test_the_exit_codes_are_documented() -> None:
-    assert "exit code is 0" in " ".join(run("--help").output.split())
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "ascii"])
 def test_raw_bytes_reach_it_and_any_terminal_can_carry_the_answer(encoding: str) -> None:
     """As a process: an argument that is no UTF-8, and an output that may not carry Unicode."""

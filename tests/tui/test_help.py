@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from rtui.analysis.query.terms import TERMS
+from rtui.keyspace.text.help_pages import help_blocks
 from rtui.registry.registry import SHIPPED
 from rtui.registry.rules import RULES
 from rtui.server.wire.command_log import Purpose
@@ -126,3 +127,12 @@ def test_pages_tell_all_that_is_declared_and_fit(width: int) -> None:
 )  # fmt: skip
 def test_a_search_finds_words_in_any_order_and_case(text: str, found: str) -> None:
     assert found in text_of(found_lines((keys_page(all_commands()), *help_topics()), text, 200))
+
+
+def test_pages_of_the_command_line_are_there_too() -> None:
+    pages = {str(page.title): text_of(page_lines(page, 100)) for page in help_topics()}
+    for name in ("connection", "formats", "thresholds", "exit-codes", "how-it-works"):
+        (title, *_), *blocks = (block.lines for block in help_blocks(name))
+        said = " ".join(pages[title].split())
+        for lines in blocks:
+            assert not [word for line in lines for word in line.split() if word not in said]

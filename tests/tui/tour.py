@@ -15,7 +15,7 @@ from typing import Final
 
 from click.testing import CliRunner
 
-from rtui.cli.acl import command as acl_command
+from rtui.cli.allowed import acl_command
 from rtui.demo.keyspaces import awkward
 from rtui.keyspace.rows.rows import RowKind
 from rtui.server.facts.preview.page import Preview

@@ -1,4 +1,4 @@
-"""Files of a report (text, JSON, Markdown, CSV, HTML) and of a single table (CSV, Markdown, JSON)."""
+"""Files of a report (text, JSON, Markdown, CSV, HTML) and of a single table (CSV, Markdown, JSON, a line each, too)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rtui.analysis import humanize
 from rtui.analysis.findings import contents
 from rtui.analysis.findings.contents import findings_table
 from rtui.analysis.formats.blocks import Block, BlockPage, Facts, PageHead, ReportCharts
-from rtui.analysis.formats.csv_and_json import table_csv, table_json, write_csv
+from rtui.analysis.formats.csv_and_json import table_csv, table_json, table_jsonl, write_csv
 from rtui.analysis.formats.json import write_json
 from rtui.analysis.formats.text import DEFAULT_WIDTH, page_markdown, page_text, table_markdown
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
@@ -77,4 +77,5 @@ TABLE_FORMATS: Final[dict[str, Callable[[Table], str]]] = {
     ".csv": table_csv,
     ".md": table_markdown,
     ".json": table_json,
+    ".jsonl": table_jsonl,
 }

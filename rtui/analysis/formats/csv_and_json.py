@@ -2,13 +2,14 @@
 
 The report itself is one table, a row for each namespace at every level, depth 0 for all keys. For any table:
 
-* `memory_bytes`, `ttl_s`, `share_of_keys` (0 … 1), `soonest_expiry_epoch_s`: numbers without rounding. What is not
-  known is an empty field, and a key that does not expire has `no TTL`.
+* `memory_bytes`, `idle_s`, `share_of_keys` (0 … 1), `soonest_expiry_epoch_s`: numbers without rounding. What is not
+  known is an empty field. `ttl_ms` is whole, -1 without a TTL, as of `rtui find`.
 * In the report itself these fields are always there, after all others, and `coverage` before them.
 * Where a column holds estimates, `…_low` and `…_high` beside it are their 95 % intervals; in a list of types each
   number has its own: `string 12.5 (10.0–15.0)`.
 * Where a column holds numbers of which only a lower bound is known, `…_at_least` beside it is 1 for those.
-* A name is shown safely, and beside it, as `…_quoted`, byte for byte as `redis-cli --quoted-input` reads it.
+* A name is shown safely, and beside it, as `…_quoted`, byte for byte as `redis-cli --quoted-input` reads it; types and
+  encodings are words of the server.
 * A text that a spreadsheet would take for a formula has an apostrophe before it.
 
 JSON is a list of records with the same names: what is not known is null, an estimate `{"value", "low", "high"}`, a
@@ -26,7 +27,7 @@ from typing import Any, Final
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.facts import NoTtl, Unknown
+from rtui.analysis.facts import NO_EXPIRY, NoTtl, Unknown
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.analysis.report.tables.totals import namespace_figures
@@ -36,6 +37,12 @@ FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 
 _FIGURES: Final = frozenset({Unit.KEYS, Unit.COUNT, Unit.BYTES, Unit.SHARE, Unit.TIME})
 """Units of columns of which numbers may be estimates or lower bounds."""
+
+_TTL: Final = "ttl"
+"""The column whose times are milliseconds in files."""
+
+_WORDS: Final = frozenset({"type", "encoding"})
+"""The columns of names that are no names of keys."""
 
 _UNITS: Final = {Unit.BYTES: "bytes", Unit.DURATION: "s", Unit.TIME: "epoch_s"}
 
@@ -70,13 +77,26 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
 
 def _pairs(table: Table) -> list[tuple[Column, Sequence[Cell]]]:
     columns = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.columns)
-    return list(zip(table.columns, columns, strict=True))
+    return [
+        (column, [_in_unit(cell, column) for cell in cells])
+        for column, cells in zip(table.columns, columns, strict=True)
+    ]
+
+
+def _in_unit(cell: Cell, column: Column) -> Cell:
+    """Return a cell in the unit that its field is named with."""
+    return round(cell * 1000) if column.id == _TTL and isinstance(cell, int | float) else cell
+
+
+def _has_bytes(column: Column) -> bool:
+    """Whether a field `…_quoted` stands beside a column."""
+    return column.unit is Unit.NAME and column.id not in _WORDS
 
 
 def _fields(column: Column, cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
     name = field_name(column)
     yield name, list(map(_text, cells))
-    if column.unit is Unit.NAME:
+    if _has_bytes(column):
         yield f"{name}_quoted", [quoted(cell) if isinstance(cell, bytes) else "" for cell in cells]
 
 
@@ -91,8 +111,8 @@ def _bounds(column: Column, cells: Sequence[Cell], *, is_fixed: bool = False) ->
 
 
 def field_name(column: Column) -> str:
-    """Return the name of a column with its unit: `memory_bytes`, `ttl_s`."""
-    unit = _UNITS.get(column.unit)
+    """Return the name of a column with its unit: `memory_bytes`, `ttl_ms`."""
+    unit = "ms" if column.id == _TTL else _UNITS.get(column.unit)
     return guarded(column.id if unit is None or column.id.endswith(f"_{unit}") else f"{column.id}_{unit}")
 
 
@@ -116,7 +136,7 @@ def _text(cell: Cell) -> str:
     if cell is None or isinstance(cell, Unknown):
         return ""
     if isinstance(cell, NoTtl):
-        return str(cell.value)
+        return str(NO_EXPIRY)
     return _number(cell.value if isinstance(cell, Estimate | AtLeast) else cell)
 
 
@@ -129,6 +149,11 @@ def table_json(table: Table) -> str:
     return json.dumps(table_records(table), indent=1) + "\n"
 
 
+def table_jsonl(table: Table) -> str:
+    """Return the records, a line each."""
+    return "".join(f"{json.dumps(record)}\n" for record in table_records(table))
+
+
 def table_records(table: Table) -> list[dict[str, Any]]:
     return [_record(table.columns, row) for row in table.rows]
 
@@ -136,10 +161,14 @@ def table_records(table: Table) -> list[dict[str, Any]]:
 def _record(columns: Sequence[Column], row: Sequence[Cell]) -> dict[str, Any]:
     """Return one row; a column of names takes two members, whatever is in it."""
     record: dict[str, Any] = {}
-    for cell, column in zip(row, columns, strict=True):
+    for given, column in zip(row, columns, strict=True):
         name = field_name(column)
-        record[name] = utf8_text(cell) if isinstance(cell, bytes) else cell_value(cell)
-        if column.unit is Unit.NAME or isinstance(cell, bytes):
+        cell = _in_unit(given, column)
+        if isinstance(cell, bytes):
+            record[name] = display(cell) if column.id in _WORDS else utf8_text(cell)
+        else:
+            record[name] = cell_value(cell)
+        if _has_bytes(column) or (isinstance(cell, bytes) and column.id not in _WORDS):
             record[f"{name}_quoted"] = quoted(cell) if isinstance(cell, bytes) else None
     return record
 
@@ -154,7 +183,7 @@ def cell_value(cell: Cell) -> Any:
         return {utf8_text(name) or quoted(name): cell_value(figure) for name, figure in cell}
     if isinstance(cell, Unknown):
         return None
-    return "never" if isinstance(cell, NoTtl) else cell
+    return NO_EXPIRY if isinstance(cell, NoTtl) else cell
 
 
 def utf8_text(name: bytes) -> str | None:

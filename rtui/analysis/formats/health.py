@@ -9,7 +9,8 @@ and `text`, a second where `per_second` is true. With earlier samples a figure h
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
 from types import MappingProxyType
@@ -23,7 +24,18 @@ from rtui.analysis import humanize
 from rtui.analysis.facts import Unknown
 from rtui.analysis.findings.contents import FindingFate
 from rtui.analysis.findings.server import ComparedLine, HealthComparison, NodeComparison, ServerHealth, server_health
-from rtui.analysis.formats.blocks import Block, BlockPage, FigureTable, Findings, Items, Note, PageHead, Section
+from rtui.analysis.formats.blocks import (
+    Block,
+    BlockPage,
+    Facts,
+    FigureTable,
+    Findings,
+    Items,
+    Note,
+    PageHead,
+    Paragraph,
+    Section,
+)
 from rtui.analysis.formats.comparison import (
     change_record,
     finding_listing,
@@ -37,12 +49,14 @@ from rtui.analysis.formats.comparison import (
 from rtui.analysis.formats.csv_and_json import cell_value, table_records
 from rtui.analysis.formats.findings import finding_record, unjudged_records
 from rtui.analysis.health.durability_panels import ROLES
+from rtui.analysis.health.fields import FIELDS
 from rtui.analysis.health.panel import Line, Panel, State, nodes_table, value_text
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.readings import Direction
 from rtui.analysis.report.tables.table import Cell, Column, Row, Table, Unit, cell_reason
 from rtui.analysis.report.thresholds import Judgement
 from rtui.keyspace.text.display import SafeText, display_text, quoted
+from rtui.registry.rules import Severity
 
 _FIGURE: Final = Column("figure", "figure", Unit.TEXT, 28)
 _VALUE: Final = Column("value", "value", Unit.COUNT, 12)
@@ -55,6 +69,32 @@ _SAID: Final = Column("said", "what it means here", Unit.TEXT)
 
 NO_FAILURES: Final[Mapping[str, str]] = MappingProxyType({})
 """All nodes have answered when they were asked last; of others a sentence says why not."""
+
+_FIELD: Final = Column("field", "field", Unit.TEXT)
+_MAIN: Final = (
+    "used_memory", "maxmemory", "maxmemory_policy", "mem_fragmentation_ratio", "evicted_keys",
+    "instantaneous_ops_per_sec", "hit_ratio", "cpu_main_thread", "connected_clients", "blocked_clients",
+    "slow_entries", "rdb_last_bgsave_status", "aof_enabled", "role",
+)  # fmt: skip
+"""The metrics of a summary, by their ids."""
+
+_STATES: Final = ("node", "state", "role", "used_memory", "ops_per_s", "clients")
+"""The columns of the nodes in a summary, which fit on 80 characters."""
+
+FINDINGS: Final = "findings"
+ALL: Final = "all"
+"""Sections beside the panels."""
+
+MOST_WORST: Final = 8
+"""Findings of a summary."""
+
+MOST_NODES: Final = 12
+"""Nodes of a summary."""
+
+FINDING_LIMIT: Final = 130
+"""Characters of a finding in a summary."""
+
+_MORE: Final = "More: --section findings, memory, load, slow, persistence, replication, clients, configuration, or all."
 
 _TILES: Final = ("used_memory", "instantaneous_ops_per_sec", "hit_ratio", "connected_clients")
 """The figures in the head of a page of one node."""
@@ -181,8 +221,9 @@ def health_page(
     failures: Mapping[str, str] = NO_FAILURES,
     *,
     in_browser: bool = False,
+    sections: Collection[str] = (ALL,),
 ) -> BlockPage:
-    """Return all about each node: findings first, then every panel.
+    """Return all about each node: findings first, then every panel; or some `sections`, without any a summary.
 
     In a browser a single node has no section of its own, and several are listed in a table. `failures` say why nodes
     have not answered last.
@@ -191,8 +232,10 @@ def health_page(
     notes = [*([] if comparison is None else comparison.notes)]
     notes += [display_text(f"{node} has not answered last: {why}") for node, why in failures.items()]
     lists = [Items(notes, "Notes"), Items(judgement_lines(judgements), "Thresholds")]
+    if not sections:
+        return BlockPage("rtui health", [*_summary(nodes), *lists, Paragraph((_MORE,))], head=_head(nodes))
     if in_browser and len(nodes) == 1:
-        return BlockPage("rtui health", [*_node_blocks(nodes[0], ""), *lists], head=_head(nodes))
+        return BlockPage("rtui health", [*_node_blocks(nodes[0], "", sections), *lists], head=_head(nodes))
     blocks: list[Block] = []
     if in_browser:
         names = [SafeText(one.view.latest.node) for one in nodes]
@@ -201,7 +244,7 @@ def health_page(
         blocks.append(nodes_table(latest, wrong))
     for number, one in enumerate(nodes, 1):
         prefix = f"n{number}-"
-        blocks.append(Section(one.title, [Items(one.bases), *_node_blocks(one, prefix)], prefix=prefix))
+        blocks.append(Section(one.title, [Items(one.bases), *_node_blocks(one, prefix, sections)], prefix=prefix))
     return BlockPage("rtui health", [*blocks, *lists], head=_head(nodes))
 
 
@@ -218,13 +261,76 @@ def _head(pages: Sequence[NodePage]) -> PageHead:
     return PageHead("rtui health", page.view.latest.node, page.badge, " · ".join(page.facts), page.bases, tiles)
 
 
-def _node_blocks(page: NodePage, prefix: str) -> Iterator[Block]:
-    yield Findings(page.health.found)
-    compared = page.compared
-    if compared is not None:
-        found = finding_listing(compared.findings, MOST_FINDINGS, FATES)
-        yield found._replace(notes=(*(f"{note[:1].upper()}{note[1:]}." for note in compared.notes), *found.notes))
+def _summary(pages: Sequence[NodePage]) -> Iterator[Block]:
+    """Yield the state, the worst findings and the main metrics of a node, or of several a table, within a screen."""
+    if len(pages) == 1:
+        (page,) = pages
+        *about, moment = page.facts
+        yield Paragraph((" · ".join([page.view.latest.node, *about, page.word]), moment, *page.bases))
+    else:
+        yield _states_table(pages)
+    if any(page.compared is not None for page in pages):
+        yield from (block for page in pages for block in _fates(page))
+    else:
+        yield from _worst_findings(pages)
+    if len(pages) == 1:
+        yield _main_metrics(pages[0])
+
+
+def _states_table(pages: Sequence[NodePage]) -> Table:
+    """Return the nodes, those with findings first, in the width of a terminal."""
+    names = [SafeText(one.view.latest.node) for one in pages]
+    wrong = {name: one.health.headline for name, one in zip(names, pages, strict=True) if one.health.headline}
+    table = nodes_table({name: one.view.latest for name, one in zip(names, pages, strict=True)}, wrong)
+    kept = [at for at, column in enumerate(table.columns) if column.id in _STATES]
+    rows = tuple(tuple(row[at] for at in kept) for row in table.rows[:MOST_NODES])
+    note = f"The first {MOST_NODES} of {len(pages):,}." if len(pages) > MOST_NODES else ""
+    return Table(table.id, table.title, tuple(table.columns[at] for at in kept), rows, note=note)
+
+
+def _worst_findings(pages: Sequence[NodePage]) -> Iterator[Block]:
+    """Yield findings of all nodes, errors first, each in about two lines, and how many there are by how many rules."""
+    listed = [(page.view.latest.node, one) for page in pages for one in page.health.found.findings]
+    listed.sort(key=lambda found: found[1].severity is not Severity.ERROR)
+    where = "{}: ".format if len(pages) > 1 else lambda _: ""
+    rows = [(one.severity.value, f"{where(node)}{one.title} ({one.rule})") for node, one in listed]
+    yield Facts("", [(what, display_text(text, limit=FINDING_LIMIT)) for what, text in rows[:MOST_WORST]])
+    rules = {rule for page in pages for rule in page.health.found.judged}
+    unknown = {one.rule for page in pages for one in page.health.found.unjudged}
+    counts = Counter(one.severity for _, one in listed)
+    parts = [humanize.counted(counts[Severity.ERROR], "error"), humanize.counted(counts[Severity.WARN], "warning")]
+    text = f"{' and '.join(parts)} by {humanize.counted(len(rules), 'rule')}"
+    text += f", {len(rows) - MOST_WORST:,} of them not shown" if len(rows) > MOST_WORST else ""
+    text += f"; not judged: {humanize.counted(len(unknown), 'rule')}" if unknown else ""
+    yield Paragraph((f"{text}.",))
+
+
+def _main_metrics(page: NodePage) -> Table:
+    """Return the main metrics with the names of their fields in Redis, a line each."""
+    lines = {one.line.id: one for panel in page.health.panels for one in page.figures(panel)}
+    shown = [lines[name] for name in _MAIN if name in lines]
+    is_compared = page.compared is not None
+    fields = [SafeText(one.line.id if one.line.id in FIELDS else "") for one in shown]
+    rows = [(*_figure_row(one, is_compared=is_compared)[:-2], field) for one, field in zip(shown, fields, strict=True)]
+    values = (_THEN, _NOW, _CHANGE) if is_compared else (_VALUE,)
+    return Table("metrics", "Metrics", (_FIGURE, *values, _STATE, _FIELD), tuple(rows))
+
+
+def _fates(page: NodePage) -> Iterator[Block]:
+    """Yield the findings that are new, gone and still there, of a node with earlier samples."""
+    if page.compared is not None:
+        found = finding_listing(page.compared.findings, MOST_FINDINGS, FATES)
+        notes = (f"{note[:1].upper()}{note[1:]}." for note in page.compared.notes)
+        yield found._replace(notes=(*notes, *found.notes))
+
+
+def _node_blocks(page: NodePage, prefix: str, sections: Collection[str]) -> Iterator[Block]:
+    if not {FINDINGS, ALL}.isdisjoint(sections):
+        yield Findings(page.health.found)
+        yield from _fates(page)
     for panel in page.health.panels:
+        if {panel.id, ALL}.isdisjoint(sections):
+            continue
         lines = page.figures(panel)
         figures = [FigureTable(figures_table(page, panel), lines)] if panel.lines else []
         blocks: list[Block] = [*figures, *panel.tables, *map(Note, panel.notes)]

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from textwrap import wrap
 from typing import Final
 
@@ -26,6 +27,8 @@ _GOOD_NAME: Final = 32
 """Most characters of a name if columns have to follow below the others."""
 _LEAST_ROOM: Final = 32
 """Characters that an explanation has at least."""
+_LEAST_TEXT: Final = 18
+"""Characters of a text that is wrapped within its column."""
 _GAP: Final = 2
 _ASCII: Final = str.maketrans({"≥": ">=", "≈": "~", "–": "-", "×": "x", "…": "...", "·": "-", "─": "-", "µ": "u"})
 
@@ -149,7 +152,8 @@ class _TextWriter:
         self._fit(table, widths)
         lines = [titles]
         for row, shown in zip(table.rows, texts, strict=True):
-            lines.append([self._cut(row[at], column, shown[at], widths[at]) for at, column in enumerate(columns)])
+            cells = [self._cells(row[at], column, shown[at], widths[at]) for at, column in enumerate(columns)]
+            lines += [list(line) for line in zip_longest(*cells, fillvalue="")]
         parts = [[0]]
         for at in range(1, len(widths)):
             needed = sum(widths[one] + _GAP for one in (*parts[-1], at))
@@ -167,12 +171,16 @@ class _TextWriter:
             yield from self._paragraph(self._display.text(table.note, limit=4096), before="  ")
 
     def _fit(self, table: Table, widths: list[int]) -> None:
-        """Narrow mixes, then columns of flexible width, until the line fits or they would be hard to read."""
+        """Narrow texts, mixes, then columns of flexible width, until the line fits or they would be hard to read."""
         if self._width is None:
             return
         over = _GAP + sum(widths) + _GAP * (len(widths) - 1) - self._width
         mixes = [at for at, column in enumerate(table.columns) if column.unit is Unit.MIX]
-        names = [at for at, column in enumerate(table.columns) if column.width == 0]
+        texts = [at for at, column in enumerate(table.columns) if at and column.unit is Unit.TEXT]
+        while over > 0 and texts and widths[widest := max(texts, key=widths.__getitem__)] > _LEAST_TEXT:
+            widths[widest] -= 1
+            over -= 1
+        names = [at for at, column in enumerate(table.columns) if column.width == 0 and at not in texts]
         others = max((width for at, width in enumerate(widths) if at not in names), default=0)
         wide = {at: min(widths[at], _GOOD_NAME, self._width - 2 * _GAP - others) for at in names}
         for at in (*mixes, *names):
@@ -182,6 +190,12 @@ class _TextWriter:
         if over > 0:
             for at in names:
                 widths[at] = max(widths[at], wide[at])
+
+    def _cells(self, cell: Cell, column: Column, text: str, room: int) -> list[str]:
+        """Return the lines of a cell: a text is wrapped, anything else fits or is cut."""
+        if column.unit is Unit.TEXT and cells_of(text) > room:
+            return wrap(text, room)
+        return [self._cut(cell, column, text, room)]
 
     def _cut(self, cell: Cell, column: Column, text: str, room: int) -> str:
         """Return a text that fits its column: names lose their middle."""

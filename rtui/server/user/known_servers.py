@@ -201,7 +201,9 @@ class Profiles:
                 mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
                 text = file.read(MAX_PROFILE_BYTES + 1)
         except FileNotFoundError:
-            raise self._error(f"There is no file {self.path}.", "rtui --help shows what goes into it.") from None
+            raise self._error(
+                f"There is no file {self.path}.", "rtui help connection shows what goes into it."
+            ) from None
         except OSError as error:
             raise self._error(f"{self.path} can't be read: {error.strerror}.", "Check its permissions.") from None
         if len(text) > MAX_PROFILE_BYTES:

@@ -168,8 +168,8 @@ def test_every_kind_of_cell_has_its_field() -> None:
     columns = (Column("key", "key", Unit.NAME), Column("ttl", "TTL", Unit.DURATION), Column("n", "n", Unit.KEYS))
     rows = ((b"=cmd()", NO_TTL, Estimate(1, 2, float("inf"))), (b"\xff", Unknown(Reason.DENIED), AtLeast(3)))
     assert table_csv(Table("t", "t", columns, rows)) == (
-        "key,key_quoted,ttl_s,n,n_low,n_high,n_at_least\r\n"
-        '\'=cmd(),"""=cmd()""",no TTL,2,1,,\r\n'
+        "key,key_quoted,ttl_ms,n,n_low,n_high,n_at_least\r\n"
+        '\'=cmd(),"""=cmd()""",-1,2,1,,\r\n'
         '\\xff,"""\\xff""",,3,,,1\r\n'
     )
 

@@ -18,6 +18,7 @@ from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.search.search import Stage
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.find import FindScreen
+from rtui.tui.found_rows import as_of
 from rtui.tui.kit.choice import SwitchScreen
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_search import FixedSearch
@@ -254,7 +255,7 @@ async def test_hostile_names_are_shown_and_written_safely(tmp_path: Path) -> Non
         await until(user.pilot, lambda: len(lines(screen)) == 5)
         for line in lines(screen):
             check_text(line)
-        for suffix in ("txt", "csv", "json"):
+        for suffix in ("txt", "csv", "json", "jsonl", "md"):
             await user.pilot.press("w")
             screen.file_input.value = str(tmp_path / f"found.{suffix}")
             await user.pilot.press("enter")
@@ -262,8 +263,20 @@ async def test_hostile_names_are_shown_and_written_safely(tmp_path: Path) -> Non
         written = (tmp_path / "found.txt").read_text()
         assert len(written.splitlines()) == 5
         check_text(written.replace("\n", ""))
-        assert len(json.loads((tmp_path / "found.json").read_text())) == 5
-        assert len((tmp_path / "found.csv").read_text().splitlines()) == 6
+        assert len(json.loads((tmp_path / "found.json").read_text())["keys"]) == 5
+        head, *rows = (tmp_path / "found.csv").read_text().splitlines()
+        assert len(rows) == 6
+        columns = head.removesuffix(",coverage,notes").split(",")
+        assert columns == ["key", "key_quoted", "type", "ttl_ms", "memory_bytes"]
+        *keys, end = map(json.loads, (tmp_path / "found.jsonl").read_text().splitlines())
+        assert all(list(key) == columns for key in keys)
+        assert (len(keys), end["count"], end["complete"]) == (5, 5, True)
+        assert (tmp_path / "found.md").read_text().startswith(f"| {' | '.join(columns)} |")
+
+
+@pytest.mark.parametrize(("ttl_ms", "left_ms"), [(2_500, 0), (9_500, 4_500), (-1, -1), (None, None)])
+def test_a_time_to_live_in_a_file_is_a_number(ttl_ms: int | None, left_ms: int | None) -> None:
+    assert as_of(KeyRecord(key=b"a", ttl_ms=ttl_ms, asked_at_s=1_000.0), 1_005.0).ttl_ms == left_ms
 
 
 @pytest.mark.parametrize("name", ["found.exe", "found", "nowhere/found.csv", "folder.txt"])
@@ -279,7 +292,7 @@ async def test_a_file_that_cannot_be_written_leaves_its_name_to_be_changed(tmp_p
         assert screen.file_input.value == path
         assert app.focused is screen.file_input
         told = next(iter(app._notifications)).message
-        assert (".txt, .csv, .md or .json" in told) is (name in ("found.exe", "found"))
+        assert (".txt, .csv, .md, .json or .jsonl" in told) is (name in ("found.exe", "found"))
         await user.pilot.press("escape")
         assert len(lines(screen)) == 5
 

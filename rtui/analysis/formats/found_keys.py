@@ -1,0 +1,177 @@
+"""Found keys in files and pipes, the same for `rtui find` and for the list on the screen.
+
+Every format but text and raw has the columns `key` and `key_quoted`, then facts, named with their units: `type`,
+`ttl_ms` (-1 without a TTL), `memory_bytes`, `length`, `encoding`, `idle_s`, `frequency`, `slot`. Numbers are whole; an
+unknown one is empty, or null. `key` is text, in JSON null where the name is no UTF-8; `key_quoted` has every byte, as
+`redis-cli --quoted-input` reads it. Text has a line for each key: facts where they are wanted, then the name, made safe
+to show. Raw is bare names, a NUL behind each.
+
+The end says whether these are all keys: members of the JSON object, in lines of JSON an object without a key, in CSV a
+row of no key, in Markdown a paragraph.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rtui.analysis import humanize
+from rtui.analysis.facts import NO_EXPIRY
+from rtui.analysis.formats.csv_and_json import csv_text, guarded, utf8_text
+from rtui.analysis.formats.text import code, escaped, markdown_row
+from rtui.analysis.query.terms import Fact
+from rtui.analysis.report.document import CoverageKind, KeyRecord
+from rtui.keyspace.slots import key_slot
+from rtui.keyspace.text.display import Display, SafeText, display, quoted
+
+FOUND_FORMATS: Final = ("text", "json", "jsonl", "csv", "md", "raw")
+
+SLOT: Final = "slot"
+"""The column that is no fact: it follows from the name."""
+
+FIELD_NAMES: Final = {**{fact.value: fact.field for fact in Fact if fact is not Fact.NAME}, "type": "type", SLOT: SLOT}
+"""The columns besides the name, with their names in files."""
+
+LONGEST_NAME: Final = 1 << 20
+"""Longer names are shortened where they are only shown."""
+
+_WIDTHS: Final = {"type": 9, "ttl": 8, "idle": 8, "freq": 4, "enc": 10, "size": 9, "len": 11, SLOT: 5}
+"""Of the columns of text; a longer value pushes the name to the right."""
+
+_FORMATS: Final[dict[str, Callable[[int], SafeText]]] = {
+    "ttl": humanize.duration, "idle": humanize.seconds, "size": humanize.size, SLOT: lambda slot: SafeText(str(slot)),
+}  # fmt: skip
+"""How people read the numbers of columns; others are counts."""
+
+_LEFT: Final = frozenset({"type", "enc"})
+_TEXTS: Final = frozenset({"key", "key_quoted", "type", "encoding"})
+_COVERAGE: Final = ("coverage", "notes")
+"""The last columns of CSV: empty for keys, filled in the row after them."""
+
+
+class FoundKeys:
+    """Writes the keys of one search."""
+
+    def __init__(
+        self,
+        send: Callable[[str | bytes], object],
+        form: str,
+        query: str,
+        columns: Sequence[str],
+        *,
+        counts_only: bool = False,
+        is_terminal: bool = False,
+        shown: Display | None = None,
+    ) -> None:
+        """`send` writes; `columns` are of FIELD_NAMES; on a terminal text begins with their titles."""
+        self._send, self._form, self._query, self._columns = send, form, query, columns
+        self._counts_only, self.is_terminal = counts_only, is_terminal
+        self._display = Display() if shown is None else shown
+        self._names = ["key", "key_quoted", *(FIELD_NAMES[one] for one in columns)]
+        self._is_begun = False
+        self._written = 0
+
+    def write(self, records: Sequence[KeyRecord]) -> None:
+        """Write some keys."""
+        if self._counts_only:
+            return
+        self._begin()
+        match self._form:
+            case "raw":
+                text: str | bytes = b"".join(one.key + b"\0" for one in records)
+            case "json":
+                commas = (",\n" if self._written or at else "\n" for at in range(len(records)))
+                text = "".join(f"{comma}    {self._json(one)}" for comma, one in zip(commas, records, strict=True))
+            case "jsonl":
+                text = "".join(f"{self._json(one)}\n" for one in records)
+            case "csv":
+                text = csv_text([[*self._row(one, guarded), "", ""] for one in records])
+            case "md":
+                text = "".join(f"{self._markdown(one)}\n" for one in records)
+            case _:
+                text = "".join(f"{self._line(one)}\n" for one in records)
+        self._written += len(records)
+        self._send(text)
+
+    def end(self, count: int, *, is_exact: bool, notes: Sequence[SafeText]) -> None:
+        """Write the end; unless `is_exact`, there are `count` keys at least."""
+        is_whole = is_exact and (self._counts_only or self._written == count)
+        coverage = [(CoverageKind.EXACT if is_whole else CoverageKind.PARTIAL).value, " ".join(notes)]
+        counts = {"listed": self._written, "count": count if is_exact else None, "at_least": count}
+        said = json.dumps({**counts, "complete": is_exact, "notes": list(notes)})
+        if self._counts_only and self._form not in ("json", "jsonl"):
+            self._send(f"{count}\n" if self._form != "csv" else csv_text([["count", *_COVERAGE], [count, *coverage]]))
+            return
+        self._begin()
+        match self._form:
+            case "csv":
+                self._send(csv_text([["" for _ in self._names] + coverage]))
+            case "json":
+                closing = "" if self._counts_only else "\n  ],\n"
+                self._send(f"{closing}  {said[1:-1]}\n}}\n")
+            case "jsonl":
+                self._send(f"{said}\n")
+            case "md":
+                self._send("".join(f"\n{escaped(note)}\n" for note in notes))
+
+    def _begin(self) -> None:
+        if self._is_begun:
+            return
+        self._is_begun = True
+        match self._form:
+            case "json":
+                self._send(f'{{\n  "format": "rtui find", "query": {json.dumps(self._query)},\n')
+                self._send("" if self._counts_only else '  "keys": [')
+            case "csv":
+                self._send(csv_text([[*self._names, *_COVERAGE]]))
+            case "md":
+                marks = [":--" if name in _TEXTS else "--:" for name in self._names]
+                self._send(f"{markdown_row(self._names)}\n{markdown_row(marks)}\n")
+            case "text" if self.is_terminal and self._columns:
+                self._send(f"{_aligned(self._columns, list(map(SafeText, self._columns)))}{Fact.NAME.value}\n")
+
+    def _line(self, record: KeyRecord) -> str:
+        cells = [_shown(one, _value(one, record), self._display) for one in self._columns]
+        return f"{_aligned(self._columns, cells)}{self._display.name(record.key, limit=LONGEST_NAME)}"
+
+    def _json(self, record: KeyRecord) -> str:
+        values = {FIELD_NAMES[one]: _plain(_value(one, record)) for one in self._columns}
+        return json.dumps({"key": utf8_text(record.key), "key_quoted": quoted(record.key), **values})
+
+    def _row(self, record: KeyRecord, safe: Callable[[str], str]) -> list[str | int]:
+        """Return the cells of a key: texts made `safe`, numbers, empty for unknown."""
+        values = ["" if (value := _plain(_value(one, record))) is None else value for one in self._columns]
+        texts = [safe(value) if isinstance(value, str) else value for value in values]
+        return [safe(display(record.key, limit=LONGEST_NAME)), quoted(record.key), *texts]
+
+    def _markdown(self, record: KeyRecord) -> str:
+        name, in_quotes, *values = map(str, self._row(record, str))
+        return markdown_row([code(name) if name else "", code(in_quotes), *map(escaped, values)])
+
+
+def _value(column: str, record: KeyRecord) -> bytes | int | None:
+    found: bytes | int | None = key_slot(record.key) if column == SLOT else getattr(record, Fact(column).field)
+    return found
+
+
+def _plain(value: bytes | int | None) -> str | int | None:
+    return display(value) if isinstance(value, bytes) else value
+
+
+def _aligned(columns: Sequence[str], cells: Sequence[SafeText]) -> str:
+    """Return the cells of a line in columns, each with the space behind it."""
+    return "".join(
+        f"{text:{'<' if one in _LEFT else '>'}{_WIDTHS[one]}}  " for one, text in zip(columns, cells, strict=True)
+    )
+
+
+def _shown(column: str, value: bytes | int | None, shown: Display) -> SafeText:
+    """Return a fact as people read it; a dash where it is not known."""
+    if value is None:
+        return humanize.NOTHING if not shown.ascii_only else SafeText("-")
+    if isinstance(value, bytes):
+        return shown.name(value)
+    if column == "ttl" and value == NO_EXPIRY:
+        return SafeText("no TTL")
+    return _FORMATS.get(column, humanize.count)(value)
