@@ -104,7 +104,7 @@ async def connected(
             await deployment.open()
             yield deployment, interrupts
         except asyncio.CancelledError:
-            if interrupts.sent is None:
+            if interrupts.sent is None or interrupts.is_urgent:
                 raise
             task.uncancel()
             raise EndedBySignal(interrupts.sent) from None
@@ -190,8 +190,9 @@ async def _follow(
 class Interrupts:
     """Handles the signals that end rtui in a running event loop; a context manager.
 
-    The first one calls `stop`. From then on, and after the block, they raise KeyboardInterrupt: cleanup runs. A second
-    SIGHUP is ignored: a terminal that hangs up sends two.
+    The first one calls `stop`, the second one cancels the task, so that cleanup runs, and the block ends with
+    KeyboardInterrupt. A third one is raised wherever the program is, and so are all after the block. A second SIGHUP is
+    ignored: a terminal that hangs up sends two.
     """
 
     def __init__(self, stop: Callable[[], object]) -> None:
@@ -199,24 +200,35 @@ class Interrupts:
         """Requests an orderly end; may be replaced."""
         self.sent: signal.Signals | None = None
         """The first signal."""
+        self.is_urgent = False
+        """Whether there was a second one."""
 
     def __enter__(self) -> Self:
-        self._loop, self._handled = asyncio.get_running_loop(), heeded()
+        self._loop, self._task, self._handled = asyncio.get_running_loop(), asyncio.current_task(), heeded()
         for one in self._handled:
             self._loop.add_signal_handler(one, self._interrupted, one)
         return self
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
         for one in self._handled:
             self._loop.remove_signal_handler(one)
         raise_at_once(*self._handled)
         if self.sent is signal.SIGHUP:
             hang_up()
+        if self.is_urgent and kind is not None and issubclass(kind, asyncio.CancelledError):
+            raise KeyboardInterrupt from None
 
     def _interrupted(self, sent: signal.Signals) -> None:
-        self.sent = sent
-        self.__exit__()
-        self.stop()
+        if self.sent is None:
+            self.sent = sent
+            if sent is signal.SIGHUP:
+                hang_up()
+            self.stop()
+        elif self.is_urgent:
+            raise EndedBySignal(sent)
+        elif self._task is not None:
+            self.is_urgent = True
+            self._task.cancel()
 
 
 def say_why_it_waits(connection: Connection, say: Callable[[str], object]) -> None:
