@@ -51,7 +51,7 @@ class Unknown:
 
 NOT_ASKED: Final = Unknown(Reason.NOT_ASKED)
 
-GONE: Final = Unknown(Reason.GONE, "the key is gone")
+GONE: Final = Unknown(Reason.GONE, "the key no longer exists")
 
 
 class NoTtl(Enum):

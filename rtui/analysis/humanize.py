@@ -75,7 +75,7 @@ def noun(number: float | Estimate, singular: str, plural: str = "") -> str:
 
 def fact_name(fact: str) -> str:
     """Return the name on screen of a fact that may have a shorter one in reports: `idle time`, `memory`."""
-    return {"ttl": "time to live", "idle": "idle time", "frequency": "access frequency"}.get(fact, fact)
+    return {"ttl": "TTL", "idle": "idle time", "frequency": "access frequency"}.get(fact, fact)
 
 
 def keys(number: int, mark: Mark = Mark.EXACT) -> SafeText:

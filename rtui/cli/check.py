@@ -210,7 +210,7 @@ class Judge:
             click.echo(f"rtui: the report is partial: {reason}", err=True)
         deciding = tuple(one for one in found.unjudged if reaches(one.severity, self.fail_on))
         for why, rules in replace(found, unjudged=deciding).doubts.items():
-            click.echo(f"rtui: not judged: {', '.join(rules)} ({why})", err=True)
+            click.echo(f"rtui: not checked: {', '.join(rules)} ({why})", err=True)
         return ExitCode.UNKNOWN if is_partial or deciding else ExitCode.FINE
 
     def _written(self, report: Report, found: Found) -> str:

@@ -101,7 +101,7 @@ class Judged:
                 return ExitCode.FOUND
             doubts = dict.fromkeys(one.rule for each in found for one in each.unjudged if reaches(one.severity, least))
             if doubts:
-                click.echo(f"rtui: not judged: {', '.join(doubts)}", err=True)
+                click.echo(f"rtui: not checked: {', '.join(doubts)}", err=True)
                 return code or ExitCode.UNKNOWN
         return code
 

@@ -433,7 +433,7 @@ class RtuiApp(TerminalApp):
         if self._session is not None:
             self.navigation.show_keys(self._session, message)
             return
-        text = SafeText(f"Keys are asked of a server. The query, once one is connected: {message.query}")
+        text = SafeText(f"Choose a server to search. The query runs once connected: {message.query}")
         self.notify(text, title="Choose a server", markup=False, timeout=8)
         self._wanted_keys = message
         self.run_worker(self.run_action("app.servers"), group="servers", exit_on_error=False)

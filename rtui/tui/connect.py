@@ -96,7 +96,7 @@ class PasswordInput(Input):
     def ask(self, *, of_key: bool) -> None:
         """Show the line, empty, for the password of the user or the passphrase of the key."""
         self.value, self.is_of_key, self.display = "", of_key, True
-        self.placeholder = f"{'passphrase of the key' if of_key else 'password'}; it is kept in memory only"
+        self.placeholder = f"{'passphrase of the key' if of_key else 'password'}; kept in memory only"
         self.screen.set_focus(self)
 
     def action_give_up(self) -> None:
@@ -342,12 +342,12 @@ MOST_NAMED: Final = 3
 def databases_text(current: int, sizes: Mapping[int, int] | None) -> SafeText:
     """Return where the keys are: `db0 is empty; db3 holds 12,000 keys, db1 holds 40`."""
     if sizes is None:
-        return literal("INFO is denied, so the others are not known.")
+        return literal("INFO is denied, so other databases are not known.")
     held = sizes.get(current, 0)
     here = f"db{current} holds {humanize.counted(held, 'key')}" if held else f"db{current} is empty"
     others = sorted(((keys, number) for number, keys in sizes.items() if number != current and keys), reverse=True)
     if not others:
-        return SafeText(f"{here}; no other database holds any" if held else f"{here}, as are all others")
+        return SafeText(f"{here}; no other database has keys" if held else f"{here}, as are all others")
     named = ", ".join(f"db{number} holds {humanize.count(keys)}" for keys, number in others[:MOST_NAMED])
     more = f", {len(others) - MOST_NAMED} more hold some" if len(others) > MOST_NAMED else ""
     return SafeText(f"{here}; {named}{more}")
@@ -447,8 +447,7 @@ class LeftSessions:
         if len(lost) < 2:
             return lost[0] if lost else None
         return SafeText(
-            f"{len(lost)} analyses are under way. Quitting ends them; partial reports are kept of them where reports "
-            "are kept."
+            f"{len(lost)} analyses are running. Quitting stops them and keeps partial reports, if reports are kept."
         )
 
     async def close(self) -> None:
@@ -479,7 +478,7 @@ class LeaveScreen(AnswerScreen[Answer]):
     def __init__(self, status: AnalysisStatus, before: Target, after: Target, *, can_wait: bool) -> None:
         """`can_wait` is whether the session may be kept, to be come back to."""
         answers = [*_answers(status, before, after, can_wait=can_wait)]
-        title = literal("An analysis is under way")
+        title = literal("An analysis is running")
         super().__init__(title, "enter chooses · esc stays", answers, about=status.so_far)
 
 
@@ -488,12 +487,12 @@ def _answers(
 ) -> Iterator[tuple[Answer, SafeText]]:
     yield Answer.STAY, literal("Stay")
     if can_wait and _is_same_server(before, after):
-        yield Answer.PAUSE, SafeText(f"Pause it until you come back to db{before.db}: one run at a time asks a server")
+        yield Answer.PAUSE, SafeText(f"Pause it until you return to db{before.db}: one run at a time per server")
     elif can_wait:
-        yield Answer.GO_ON, SafeText(f"Let it go on meanwhile; choose {before.label} again to come back to it")
-        yield Answer.PAUSE, literal("Pause it until you come back")
+        yield Answer.GO_ON, SafeText(f"Let it run; choose {before.label} again to return to it")
+        yield Answer.PAUSE, literal("Pause it until you return")
     kept = "is kept as a partial report" if status.is_kept else "is lost, since reports are not kept"
-    yield Answer.END, SafeText(f"End it: what it has found {kept}")
+    yield Answer.END, SafeText(f"Stop it: the result {kept}")
 
 
 def _is_same_server(one: Target, other: Target) -> bool:

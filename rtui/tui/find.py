@@ -303,8 +303,8 @@ class FindScreen(RunScreen[bytes | None]):
             missing = [one for one in found_rows.facts_of(self.rows.columns) if one not in asked]
             if missing:
                 names = ", ".join(one.command for one in missing)
-                text = SafeText(f"{names}: asked when R searches again.")
-                self.notify(text, title="Not asked yet", markup=False, timeout=6)
+                text = SafeText(f"{names}: read when R searches again.")
+                self.notify(text, title="Not read yet", markup=False, timeout=6)
 
         titles = {name: SafeText(one.column.title) for name, one in found_rows.COLUMNS.items() if name != "key"}
         self.app.push_screen(SwitchScreen(literal("Columns"), titles, self.rows.columns, choose), closed)

@@ -263,20 +263,20 @@ def status_line(search: Search, now_s: float, width: int, *, shows_cost: bool) -
     progress, cost = search.progress, search.cost
     word, role = STATES[progress.state]
     if search.stage is Stage.ASKING:
-        word, role = literal("not begun"), Role.MUTED
+        word, role = literal("not started"), Role.MUTED
     elif progress.state is ScanState.RUNNING:
         word = SEARCH
     elif progress.state is ScanState.FAILED:
         word = literal("search failed")
     pieces = [*progress_bar(progress, width)]
     if progress.keys:
-        pieces.append(LinePart(1, (Span(counted(progress.keys, "name")), Span(literal(" looked at"), Role.MUTED))))
+        pieces.append(LinePart(1, (Span(counted(progress.keys, "key")), Span(literal(" scanned"), Role.MUTED))))
     pieces += speed_pieces(progress, shows_cost=shows_cost) if search.as_of_s is None else []
     if search.stage is Stage.RUNNING and search.as_of_s is None:
         pieces.append(LinePart(1, (Span(literal("pace "), Role.MUTED), Span(SafeText(search.control.pace.value)))))
-        pieces.append(LinePart(2, (Span(literal("server "), Role.MUTED), Span(humanize.share(cost.server_share)))))
+        pieces.append(LinePart(2, (Span(literal("server load "), Role.MUTED), Span(humanize.share(cost.server_share)))))
     if search.as_of_s is not None:
-        pieces.append(LinePart(2, (Span(literal("kept from the analysis, R asks the server"), Role.MUTED),)))
+        pieces.append(LinePart(2, (Span(literal("rows kept from the analysis; R searches the server"), Role.MUTED),)))
     elif shows_cost or search.stage is Stage.OVER:
         pieces += [LinePart(piece.rank + 3, piece.line) for piece in cost_pieces(cost)]
     if progress.state is ScanState.STOPPED and search.control.stop_reason:
@@ -298,9 +298,7 @@ def note_lines(rows: FoundRows, width: int, most: int) -> list[Line]:
     if is_part and rows.sort is not None:
         fact = SORTS[rows.sort].column.title
         found = humanize.count(len(rows))
-        sentences.append(
-            SafeText(f"Sorted are the first {found} keys that were found; R finds the top ones by {fact}.")
-        )
+        sentences.append(SafeText(f"Only the first {found} keys found are sorted; press R for the top keys by {fact}."))
     lines = [line for sentence in sentences for line in prose(sentence, width, Role.WARN)]
     return lines[:most]
 
@@ -315,23 +313,23 @@ def in_place_lines(search: Search, width: int) -> list[Line]:
         meant = _meant_lines(search.query.hints, width)
         keys: Line = (
             gap(1), Span(literal("enter"), Role.ACCENT), Span(literal(" begins   "), Role.MUTED),
-            Span(literal("/"), Role.ACCENT), Span(literal(" changes the query   "), Role.MUTED),
+            Span(literal("/"), Role.ACCENT), Span(literal(" edits the query   "), Role.MUTED),
             Span(literal("esc"), Role.ACCENT), Span(literal(" goes back"), Role.MUTED),
         )  # fmt: skip
         return [(), *prose(sentence, width, Role.TEXT), *meant, (), clip(keys, width)]
     text = None
     if search.stage is Stage.PREPARING:
-        text = literal("Finding out what this asks of the server …")
+        text = literal("Estimating the cost of this search…")
     elif search.stage is Stage.RUNNING:
-        text = literal("No key has been found yet.")
+        text = literal("No keys found yet.")
     elif search.progress.state is ScanState.STOPPED:
-        text = literal("No key was found before the search ended.")
+        text = literal("No keys were found before the search stopped.")
     elif search.mark is not Mark.EXACT:
-        text = literal("No key was found, but not all could be decided.")
+        text = literal("No keys found, but not all could be checked.")
     if text is not None:
         return [(), *prose(text, width, Role.MUTED), *_meant_lines(search.query.hints, width)]
-    text = SafeText(f"No key is found by {display_text(str(search.query), limit=400)}.")
-    hint: Line = (gap(1), Span(literal("/"), Role.ACCENT), Span(literal(" changes the query"), Role.MUTED))
+    text = SafeText(f"No keys match {display_text(str(search.query), limit=400)}.")
+    hint: Line = (gap(1), Span(literal("/"), Role.ACCENT), Span(literal(" edits the query"), Role.MUTED))
     meant = _meant_lines((*search.query.hints, *search.query.doubts), width)
     return [(), *prose(text, width, Role.TEXT), *meant, (), hint]
 
@@ -358,4 +356,4 @@ def sort_names(columns: Sequence[str]) -> list[str | None]:
 
 
 def sort_titles(names: Sequence[str | None]) -> list[SafeText]:
-    return [literal("as they were found") if one is None else SafeText(SORTS[one].column.title) for one in names]
+    return [literal("order found") if one is None else SafeText(SORTS[one].column.title) for one in names]

@@ -54,6 +54,7 @@ class GotoKind(Enum):
     COMMAND = literal("command")
     THEME = literal("theme")
     MOVE = literal("move")
+    METRIC = literal("metric")
 
     @classmethod
     def of_command(cls, command: ScreenCommand) -> GotoKind:
@@ -69,11 +70,11 @@ RANKS: Final = {kind: rank for rank, kind in enumerate(GotoKind)}
 
 NARROWING: Final = {
     "panel": (frozenset({GotoKind.PANEL, GotoKind.SCREEN}), literal("panels of the analysis and other screens")),
-    "ns": (frozenset({GotoKind.NAMESPACE}), literal("namespaces that are loaded")),
-    "key": (frozenset({GotoKind.KEY}), literal("loaded keys, or any by its exact name")),
+    "ns": (frozenset({GotoKind.NAMESPACE}), literal("loaded namespaces")),
+    "key": (frozenset({GotoKind.KEY}), literal("loaded keys, or any key by exact name")),
     "db": (frozenset({GotoKind.DATABASE}), literal("databases of this server with key counts")),
     "profile": (frozenset({GotoKind.PROFILE, GotoKind.SERVER}), literal("profiles and recent servers")),
-    "theme": (frozenset({GotoKind.THEME}), literal("themes: the colours of everything")),
+    "theme": (frozenset({GotoKind.THEME}), literal("colour themes")),
     "cmd": (COMMAND_KINDS, literal("commands of this screen")),
 }
 """Words that narrow the list when a blank follows them: to which kinds, and a name for these."""
@@ -140,6 +141,7 @@ def matching(entries: Sequence[Destination], query: Wanted) -> list[Ranked]:
     """Return the entries that match, the best ones first; without a text all, by kind and in the order given."""
     among = sorted((entry for entry in entries if entry.kind in query.kinds), key=lambda entry: RANKS[entry.kind])
     if not query.text:
+        among = [entry for entry in among if entry.kind is not GotoKind.METRIC]
         return [(Match(MatchKind.EXACT, 0, at), 0, entry) for at, entry in enumerate(among)]
     matcher = Matcher(query.text.encode("utf-8", "surrogateescape"))
     found = [(entry.match(matcher), entry) for entry in among]
@@ -251,7 +253,7 @@ class Loaded:
 
     def asked(self, name: bytes) -> Destination:
         """Return the entry that asks the server for a key of exactly this name."""
-        note = literal("asks the server for exactly this key")
+        note = literal("looks up exactly this key on the server")
         return Destination(GotoKind.KEY, display(name, limit=NAME_LIMIT), name, note, lambda: self._look_up(name))
 
     def _entry(self, kind: GotoKind, name: bytes) -> Destination:
@@ -363,13 +365,13 @@ class GotoScreen(ModalScreen[Destination | None], FocusScreen[Destination | None
     def _show(self, found: Sequence[Ranked], last: Sequence[Destination] = (), *, not_searched: int = 0) -> None:
         entries = [entry for _, _, entry in found][: MOST_SHOWN - len(last)]
         self.list.show([*entries, *last], keeps_cursor=True)
-        hint = literal("enter goes · tab completes · esc closes")
+        hint = literal("enter opens · tab completes · esc closes")
         if self._search is not None:
             hint = literal("searching the names…")
         elif not self.list.entries:
-            hint = literal("nothing matches · esc closes")
+            hint = literal("no matches · esc closes")
         elif not_searched:
-            hint = SafeText(f"the names of {fmt.keys(not_searched)} are not kept · esc closes")
+            hint = SafeText(f"the names of {fmt.keys(not_searched)} are not in memory · esc closes")
         if hint != self._hint:
             self._hint = hint
             self._card.border_subtitle = Content(hint)

@@ -68,7 +68,7 @@ class HelpScreen(CardScreen[None]):
         Binding("escape", "back", "Close", show=False),
         Binding("q,question_mark,f1", "dismiss", "Close", show=False),
         Binding("tab,right,l,right_square_bracket,n", "turn(1)", "Next page", show=False),
-        Binding("shift+tab,left,h,left_square_bracket,b", "turn(-1)", "Page before", show=False),
+        Binding("shift+tab,left,h,left_square_bracket,b", "turn(-1)", "Previous page", show=False),
         Binding("slash", "search", "Search", show=False),
     ]
 
@@ -92,7 +92,7 @@ class HelpScreen(CardScreen[None]):
         if subject is not None:
             self.page = next((at for at, page in enumerate(self.pages) if page.title == subject.page), 0)
             self._term = subject.term
-        self.search_input = FilterInput("a word or several", id="help-search")
+        self.search_input = FilterInput("one or more words", id="help-search")
 
     def compose(self) -> ComposeResult:
         with self._card:

@@ -43,7 +43,7 @@ _log = partial(ScreenCommand, group=Group.LOG, owner=Owner.LOG)
 
 LOG_COMMANDS: Final = (
     *move_commands(Owner.ENTRIES, "entry")[:-1],
-    _entries("last", ("end", "G"), "Latest", "Move to the latest entry, and stay on what comes.", footer=5),
+    _entries("last", ("end", "G"), "Latest", "Move to the latest entry and follow new entries.", footer=5),
     _entries(
         "open", ("enter", "right", "l"), "Whole entry",
         "Show the whole entry: all commands of it with their arguments, bytes and times. What is asked at once about "
@@ -52,14 +52,14 @@ LOG_COMMANDS: Final = (
     ),
     _log(
         "filter", ("slash",), "Filter",
-        "Show the entries with a text in their commands, purpose or connection; !server facts those without it.",
+        "Show entries whose command, purpose or connection contains a text; !text excludes it.",
         footer=2,
     ),
     _log(
         "copy", ("y",), "Copy", "Copy the command as a line for redis-cli in a shell.",
         when=(Condition.HAS_ROWS,), footer=3,
     ),
-    _log("back", ("escape",), "Back", "End the filter, or leave the command log.", footer=4),
+    _log("back", ("escape",), "Back", "Clear the filter, or leave the command log.", footer=4),
 )  # fmt: skip
 
 
@@ -145,7 +145,7 @@ class LogScreen(RowsScreen[None]):
         self.title_bar, self.summary = TitleBar(), Bar(id="log-summary")
         self.header, self.nothing = LinePanel(id="log-header"), LinePanel(id="log-nothing")
         self.filter_input = FilterInput(
-            "part of a command, its purpose or its connection; !text leaves out", keys_hint=FILTER_HINT
+            "part of a command, purpose or connection; !text excludes it", keys_hint=FILTER_HINT
         )
         self.typed = (self.filter_input,)
         self._seen = -1
@@ -219,9 +219,9 @@ class LogScreen(RowsScreen[None]):
         entry = row[0]
         if entry.is_secret or entry.is_sum or entry.is_cut:
             why = (
-                literal("What it holds is secret, so it is not kept.") if entry.is_secret
+                literal("It is secret, so it is not kept.") if entry.is_secret
                 else literal("The commands of a bulk connection are counted, not kept one by one.") if entry.is_sum
-                else literal("It is too long: only its beginning is kept.")
+                else literal("It is too long; only its beginning is kept.")
             )  # fmt: skip
             self.notify(why, title="Nothing to copy", markup=False, timeout=4)
             return

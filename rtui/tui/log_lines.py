@@ -333,8 +333,8 @@ SUM: Final = literal(
 OUTCOMES: Final = {
     "waiting": literal("not answered yet"),
     "answered": literal("answered"),
-    "error": literal("answered with an error"),
-    "lost": literal("the connection ended before all replies had come"),
+    "error": literal("error reply"),
+    "lost": literal("the connection ended before all replies arrived"),
 }
 """The outcomes of a command, for the view of one entry."""
 

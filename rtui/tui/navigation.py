@@ -62,11 +62,11 @@ from rtui.tui.kit.terminal import Toast
 from rtui.tui.kit.themes import CSS_FILE
 from rtui.tui.log import LOG_COMMANDS, LogScreen, LogView
 from rtui.tui.server import ServerScreen, ServerStates
-from rtui.tui.server_panels import NODES, SERVER_COMMANDS
+from rtui.tui.server_panels import FIGURES, METRICS, NODES, SERVER_COMMANDS
 from rtui.tui.server_panels import PANELS as SERVER_PANELS
 
-NOTHING_BEFORE: Final = "There is no place before this one."
-NOTHING_AFTER: Final = "There is no place after this one."
+NOTHING_BEFORE: Final = "Nothing to go back to."
+NOTHING_AFTER: Final = "Nothing to go forward to."
 
 FOUND: Final = "app.found"
 """The action that leads from a key in the tree back to the list of found keys that it was in."""
@@ -151,7 +151,7 @@ class Navigation:
             self._remember_place()
             self._show_log(self.session)
         elif self.session is None:
-            self._app.notify("No server is connected, so nothing has been sent.", markup=False, timeout=3)
+            self._app.notify("Not connected, so nothing has been sent.", markup=False, timeout=3)
 
     def _show_log(self, session: BrowsingSession) -> None:
         self._app.push_screen(LogScreen(session.log, session.target, label=self._label))
@@ -291,6 +291,11 @@ class Navigation:
                     title, go = SafeText(f"{shown.title} of the server"), partial(self.go_to, ServerPlace(shown.id))
                     note = SafeText(f"! {shown.key}  {shown.help}")
                     yield Destination(GotoKind.PANEL, title, title.encode(), note, go, words=shown.words)
+            for shown, metric in METRICS:
+                go = partial(self.go_to, ServerPlace(shown.id, FIGURES, row=f"{shown.id}/{metric.id}"))
+                matched = f"{metric.title} {metric.field}".encode()
+                note = SafeText(f"{metric.field}  {shown.title} of the server")
+                yield Destination(GotoKind.METRIC, SafeText(metric.title), matched, note, go)
             yield from self._databases(session)
             for name, line in saved_queries(self._settings.settings, session.target).items():
                 find = partial(self.show_keys, session, KeysWanted(read(line).query))

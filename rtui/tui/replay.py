@@ -329,7 +329,7 @@ def replay_options(header: Header) -> BrowseOptions:
         separators = tuple(one.encode("latin-1") for one in header.separators)
         key_type = None if header.key_type is None else header.key_type.encode("ascii")
     except ValueError:
-        raise RecordingError("Its options are none of this version.") from None
+        raise RecordingError("Its options are unknown to this version.") from None
     return BrowseOptions(
         target=Target(db=header.db, protocol=header.protocol, way=NEVER_LATE),
         separators=separators,
@@ -349,7 +349,7 @@ def _registry(text: str) -> Registry:
     try:
         return read_registry(text, may_include=False)
     except RegistryError:
-        raise RecordingError("Its registry is none of this version.") from None
+        raise RecordingError("Its registry is unknown to this version.") from None
 
 
 def mouse_event(line: Mouse) -> events.MouseEvent:

@@ -120,7 +120,7 @@ class HealthPanel(PanelView):
     def _empty_lines(self, content: tabs.Content, width: int) -> list[Line]:
         """Return why the panel has neither figures nor lists."""
         notes = [SafeText(f"{note}.") for note in content.notes]
-        return notice_lines(literal("Nothing is known here"), Role.STRONG, width, *notes)
+        return notice_lines(literal("No data"), Role.STRONG, width, *notes)
 
     def show_around(self) -> None:
         """Show the titles of the lists, the notes, the detail of the figure, or why the list is empty."""
@@ -316,6 +316,8 @@ class ServerScreen(PanelScreen[bytes | None]):
             states.lists[place.panel_id] = place.list_id
         if place.node is not None:
             states.node = place.node
+        if place.row is not None:
+            states.table_state(place.panel_id, tabs.FIGURES).cursor_row = place.row
 
     def action_show_panel(self, panel_id: str) -> None:
         if panel_id != self.view.panel.id:
@@ -338,9 +340,7 @@ class ServerScreen(PanelScreen[bytes | None]):
         if self.view.panel.id == tabs.NODES and isinstance(subject, str):
             self._enter(ServerPlace(tabs.OVERVIEW, None, SafeText(subject)))
         elif self.view.panel.id == tabs.OVERVIEW and isinstance(subject, str):
-            panel_id = subject.partition("/")[0]
-            self.states.table_state(panel_id, tabs.FIGURES).cursor_row = subject
-            self._enter(ServerPlace(panel_id, tabs.FIGURES))
+            self._enter(ServerPlace(subject.partition("/")[0], tabs.FIGURES, row=subject))
         elif isinstance(subject, bytes) and self.source.file is None:
             self.leave_place()
             self.dismiss(subject)
@@ -357,7 +357,7 @@ class ServerScreen(PanelScreen[bytes | None]):
         """Show all details of the row under the cursor."""
         texts, table, figure = self.view.table.body.texts, self.view.table.rows.table, self.view.figure
         if figure is not None:
-            self.app.push_screen(TextCard("Figure", "row", lambda width: tabs.whole_figure_lines(figure, width)))
+            self.app.push_screen(TextCard("Metric", "row", lambda width: tabs.whole_figure_lines(figure, width)))
         elif texts:
             facts = [(SafeText(column.title), text) for column, text in zip(table.columns, texts, strict=True)]
             self.app.push_screen(TextCard(table.title, "row", lambda width: tabs.row_lines(facts, width)))

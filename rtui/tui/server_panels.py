@@ -17,11 +17,12 @@ from textual.geometry import Size
 from rtui.analysis import humanize
 from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.findings.contents import FindingFate
-from rtui.analysis.findings.server import ComparedLine, NodeComparison
+from rtui.analysis.findings.server import ComparedLine, NodeComparison, panels
 from rtui.analysis.formats.health import cell_of, change_of, when_text
 from rtui.analysis.health.panel import Line as Figure
 from rtui.analysis.health.panel import Panel, State, chart_bounds, plotted, top_of_chart, value_text
-from rtui.analysis.health.sample import Source
+from rtui.analysis.health.sample import Sample, Source
+from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.tables.table import Cell, Column, Row, Table, Unit, cell_reason
 from rtui.keyspace.text.display import SafeText
 from rtui.server.wire.connection import State as LinkState
@@ -32,13 +33,13 @@ from rtui.tui.kit.panel_screen import notice_lines
 from rtui.tui.kit.status_lines import bar_line, link_words
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, left, line_width, literal, right, width_of
 from rtui.tui.kit.table import MOVE_COMMANDS, SORT_COMMANDS
-from rtui.tui.kit.table_rows import STATE
+from rtui.tui.kit.table_rows import STATUS
 
 BESIDE_FROM: Final = 100
 """From this width on the plot stands beside the text, else below it."""
 
-LABEL_CELLS: Final = 8
-"""Cells of the words before the lines: `normal`, `do`, `source`."""
+LABEL_CELLS: Final = 10
+"""Cells of the words before the lines: `expected`, `do`, `source`."""
 
 LEAST_PLOT_LINES: Final = 4
 """A plot with fewer lines, its axis among them, is left out."""
@@ -49,13 +50,13 @@ LEAST_PLOT_CELLS: Final = 8
 ROLES: Final = {
     State.PLAIN: Role.TEXT,
     State.NORMAL: Role.GOOD,
-    State.WATCH: Role.WARN,
+    State.WARN: Role.WARN,
     State.BAD: Role.BAD,
     State.UNKNOWN: Role.MUTED,
 }
 
 
-WRONG: Final = frozenset({State.BAD, State.WATCH})
+WRONG: Final = frozenset({State.BAD, State.WARN})
 """The states of figures that are not as they should be."""
 
 
@@ -138,7 +139,7 @@ def _text_lines(figure: Figure, width: int) -> list[Line]:
     word = SafeText("") if figure.state is State.PLAIN else SafeText(f"  {figure.state}")
     head: Line = (
         Span(display_text(figure.title), Role.STRONG), gap(2), Span(value_text(figure, display=TERMINAL)),
-        Span(word, ROLES[figure.state]),
+        Span(word, ROLES[figure.state]), gap(2), Span(display_text(figure.field), Role.FAINT),
     )  # fmt: skip
     lines = [head]
     if isinstance(figure.value, Unknown):
@@ -148,8 +149,9 @@ def _text_lines(figure: Figure, width: int) -> list[Line]:
         lines += paragraph(figure.said, width, Role.TEXT)
     is_wrong = figure.state in WRONG
     for label, text, role in (
-        ("do" if is_wrong else "if not", figure.remedy, Role.TEXT if is_wrong else Role.MUTED),
-        ("normal", figure.normal, Role.MUTED),
+        ("do", figure.remedy if is_wrong else "", Role.TEXT),
+        ("note", figure.about, Role.MUTED),
+        ("expected", figure.normal, Role.MUTED),
         ("rule", figure.rule, Role.MUTED),
         ("source", figure.source, Role.MUTED),
     ):
@@ -192,18 +194,18 @@ PANELS: Final = (
     ),
     ServerPanel(
         OVERVIEW, literal("Overview"), literal("Overview"), "1",
-        "Show what is wrong with the server first, then the most important figures of each panel.",
+        "Show problems first, then the most important metrics of each panel.",
         "info health stats",
     ),
     ServerPanel(
         "memory", literal("Memory"), literal("Memory"), "2",
-        "Show memory, its limit and the eviction policy, fragmentation, and keys by database.",
+        "Show memory, maxmemory and eviction policy, fragmentation, and keys by database.",
         "info memory doctor used_memory maxmemory fragmentation eviction", ("memory",),
         (Source.INFO_MEMORY, Source.INFO_KEYSPACE, Source.KEY_SIZES),
     ),
     ServerPanel(
         "load", literal("Load"), literal("Load"), "3",
-        "Show commands a second, hit ratio, network, CPU, and the commands that take most of the time.",
+        "Show commands per second, hit ratio, network, CPU, and the commands that take the most time.",
         "info stats commandstats errorstats ops monitor cpu hit ratio", ("load",),
         (Source.INFO_STATS, Source.INFO_CPU, Source.COMMAND_STATS, Source.LATENCY_STATS, Source.ERROR_STATS),
     ),
@@ -215,7 +217,7 @@ PANELS: Final = (
     ),
     ServerPanel(
         "persistence", literal("Persistence & replication"), literal("Persistence"), "5",
-        "Show saving, forks and their cost, replicas and how far they are behind.",
+        "Show RDB and AOF, forks and their cost, replicas and their lag.",
         "bgsave save lastsave rdb aof info replication replica lag role", ("persistence", "replication"),
         (Source.INFO_PERSISTENCE, Source.INFO_REPLICATION, Source.CLUSTER_INFO, Source.CLUSTER_NODES),
     ),
@@ -226,7 +228,7 @@ PANELS: Final = (
     ),
     ServerPanel(
         "configuration", literal("Configuration"), literal("Config"), "7",
-        "Show the settings that explain what is seen, with their defaults.", "config get settings parameters",
+        "Show the CONFIG settings behind these metrics, with their defaults.", "config get settings parameters",
         ("configuration",), (Source.SETTINGS,),
     ),
 )  # fmt: skip
@@ -234,8 +236,17 @@ PANELS: Final = (
 
 BY_ID: Final = {panel.id: panel for panel in PANELS}
 
-_HOMES: Final = {part: panel for panel in PANELS for part in panel.parts}
+HOMES: Final = {part: panel for panel in PANELS for part in panel.parts}
 """The tab that a panel of a server's health is shown on."""
+
+
+METRICS: Final = tuple(
+    (HOMES[panel.id], line)
+    for panel in panels(HealthView((Sample(0, ""),)))
+    if panel.id in HOMES
+    for line in panel.lines
+)
+"""The metrics that every server has, with the tabs that they are on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,17 +304,17 @@ def _rights(denied: Sequence[Source]) -> tuple[SafeText, ...]:
     groups = {_GROUPS.get(source, "health") for source in denied}
     rights = [f"--with {group}" for group in sorted(groups, key=_ORDER.index)]
     names = ", ".join(sorted(denied))
-    return (SafeText(f"denied: {names}; rtui acl {' '.join(rights)} prints a user who may ask for this"),)
+    return (SafeText(f"Not permitted: {names}; rtui acl {' '.join(rights)} prints an ACL user that is"),)
 
 
 def _overview(known: Sequence[Panel]) -> tuple[tuple[ServerPanel, Figure], ...]:
     """Return the bad figures, then the figures to watch, then the first figures of each panel."""
-    figures = [(_HOMES[one.id], figure) for one in known if one.id in _HOMES for figure in one.lines]
-    wrong = [entry for state in (State.BAD, State.WATCH) for entry in figures if entry[1].state is state]
+    figures = [(HOMES[one.id], figure) for one in known if one.id in HOMES for figure in one.lines]
+    wrong = [entry for state in (State.BAD, State.WARN) for entry in figures if entry[1].state is state]
     first = [
-        (_HOMES[one.id], figure)
+        (HOMES[one.id], figure)
         for one in known
-        if one.id in _HOMES
+        if one.id in HOMES
         for figure in one.lines[:MOST_OF_A_PANEL]
         if figure.state not in WRONG
     ]
@@ -311,21 +322,22 @@ def _overview(known: Sequence[Panel]) -> tuple[tuple[ServerPanel, Figure], ...]:
 
 
 _COLUMNS: Final = (
-    Column("figure", "figure", Unit.TEXT),
+    Column("metric", "metric", Unit.TEXT),
+    Column("field", "field", Unit.TEXT, 26, "Redis' name: a field of INFO, a setting or a command", yields=True),
     Column("value", "value", Unit.COUNT, 10),
-    Column(STATE, "state", Unit.TEXT, 7, "whether the value is normal, by the threshold that is shown with it"),
-    Column("session", "session", Unit.TEXT, SPARKLINE_CELLS, "how it went since the screen was first shown"),
-    Column("normal", "normal", Unit.TEXT, 20),
+    Column(STATUS, "status", Unit.TEXT, 7, "whether the value is as expected"),
+    Column("session", "session", Unit.TEXT, SPARKLINE_CELLS, "the trend since this screen was first opened"),
+    Column("expected", "expected", Unit.TEXT, 20),
 )
 _COMPARED_COLUMNS: Final = (
-    _COLUMNS[0],
-    _COLUMNS[2],
+    *_COLUMNS[:2],
+    _COLUMNS[3],
     Column("then", "then", Unit.COUNT, 10),
     Column("value", "now", Unit.COUNT, 10),
     Column("change", "change", Unit.COUNT, 8, "from then to now"),
-    *_COLUMNS[3:],
+    *_COLUMNS[4:],
 )
-_PANEL_COLUMN: Final = Column("panel", "panel", Unit.TEXT, 12, "where all of its kind are")
+_PANEL_COLUMN: Final = Column("panel", "panel", Unit.TEXT, 12, "the panel with the details")
 
 
 def figures_table(content: Content, *, is_overview: bool = False) -> Table:
@@ -340,12 +352,12 @@ def figures_table(content: Content, *, is_overview: bool = False) -> Table:
         cells: tuple[Cell, ...] = (value, state)
         if content.compared is not None:
             cells = (state, *_compared_cells(figure, panel, value, content.compared))
-        cells = (figure.title, *cells, sparkline(figure.history, SPARKLINE_CELLS), figure.normal)
+        cells = (figure.title, figure.field, *cells, sparkline(figure.history, SPARKLINE_CELLS), figure.normal)
         rows.append((*cells, panel.title) if is_overview else cells)
     columns = _COLUMNS if content.compared is None else _COMPARED_COLUMNS
     columns = (*columns, _PANEL_COLUMN) if is_overview else columns
     subjects = tuple(f"{panel.id}/{figure.id}" for panel, figure in content.figures)
-    title = _summary(content) if is_overview else "figures"
+    title = _summary(content) if is_overview else "metrics"
     return Table(FIGURES, title, columns, rows, subjects, tells_by_subject=True)
 
 
@@ -360,15 +372,17 @@ def _compared_cells(
 
 
 def _summary(content: Content) -> str:
-    """Return the number of bad figures and of figures to watch: `1 bad, 2 to watch`.
+    """Return the number of bad metrics and of warnings: `1 bad, 2 warnings`.
 
     If nothing could be judged, it does not claim that nothing is wrong.
     """
     states = Counter(figure.state for _, figure in content.figures)
-    words = {State.BAD: "bad", State.WATCH: "to watch", State.UNKNOWN: "not known"}
-    parts = [f"{states[state]} {word}" for state, word in words.items() if states[state]]
-    if states[State.NORMAL] and not states[State.BAD] + states[State.WATCH]:
-        parts.insert(0, "nothing wrong")
+    bad, warned, unknown = (states[one] for one in (State.BAD, State.WARN, State.UNKNOWN))
+    parts = [f"{bad} bad"] if bad else []
+    parts += [humanize.counted(warned, "warning")] if warned else []
+    parts += [f"{humanize.counted(unknown, 'check')} unknown"] if unknown else []
+    if states[State.NORMAL] and not bad + warned:
+        parts.insert(0, "no problems")
     return ", ".join(parts)
 
 
@@ -384,38 +398,39 @@ SERVER_COMMANDS: Final = (
     ),
     _server("next_panel", ("tab",), "Next panel", "Show the next panel."),
     _server(
-        "previous_panel", ("shift+tab",), "Panel before", "Show the panel before.", label="⇧tab", call="next_panel(-1)",
+        "previous_panel", ("shift+tab",), "Previous panel", "Show the previous panel.", label="⇧tab",
+        call="next_panel(-1)",
     ),
     *(command for command in MOVE_COMMANDS if command.id != "open"),
     _server(
         "open", ("enter", "right", "l"), "Open",
-        "Go to the key, the keys of the pattern, the panel or the node that the row is about, else show the whole row.",
+        "Go to the row's key, keys, panel or node, else show the whole row.",
         when=(Condition.HAS_ROWS,), footer=1,
     ),
     _server(
-        "whole_row", (), "Whole row", "Show everything that is known of the row.", when=(Condition.HAS_ROWS,),
+        "whole_row", (), "Whole row", "Show all details of the row.", when=(Condition.HAS_ROWS,),
     ),
     _server(
         "next_list", ("right_square_bracket",), "Next list", "Show the next list of the panel.",
         when=(Condition.SEVERAL_LISTS,), footer=6,
     ),
     _server(
-        "previous_list", ("left_square_bracket",), "List before", "Show the list before.",
+        "previous_list", ("left_square_bracket",), "Previous list", "Show the previous list.",
         when=(Condition.SEVERAL_LISTS,), call="next_list(-1)",
     ),
     *SORT_COMMANDS,
-    _server("filter", ("slash",), "Filter", "Show the rows with a text in them.", when=(Condition.HAS_ROWS,), footer=8),
+    _server("filter", ("slash",), "Filter", "Show the rows that contain a text.", when=(Condition.HAS_ROWS,), footer=8),
     _server(
         "copy_row", ("y",), "Copy", "Copy the name of the row, or the whole row where it has none.",
         when=(Condition.HAS_ROWS,), footer=4,
     ),
     _server("copy_menu", ("Y",), "Copy as…", "Choose what to copy of the row.", when=(Condition.HAS_ROWS,)),
     _server(
-        "write", ("w",), "Write", "Write the list to a .csv, .md or .json file, or all samples to a .jsonl file.",
+        "write", ("w",), "Export", "Export the list to a .csv, .md or .json file, or all samples to a .jsonl file.",
         when=(Condition.HAS_ROWS,), footer=9, call="export", words="export save csv json download",
     ),
     _server(
-        "ask", ("r",), "Ask again", "Ask the server again now; it is asked every few seconds anyway.",
+        "ask", ("r",), "Refresh", "Refresh now; the server is polled every few seconds anyway.",
         when=(Condition.LIVE,), footer=10, words="refresh reload",
     ),
     _server("back", ("escape",), "Back", "Go back one step: end the filter, show all nodes, or leave.", footer=11),
@@ -459,25 +474,25 @@ def status_line(link: LinkState, failure: SafeText | None, age_s: float | None, 
     head: Line = link_words(link, now_s)
     pieces = []
     if not head:
-        head = (Span(literal("watching") if failure is None else literal("not answered"), Role.MUTED),)
+        head = (Span(literal("watching") if failure is None else literal("no answer"), Role.MUTED),)
     if failure is not None:
         pieces.append(LinePart(1, (Span(failure, Role.WARN),), 24))
     if age_s is not None:
-        pieces.append(LinePart(0, (Span(SafeText(f"asked {ago(age_s) or 'just now'}"), Role.MUTED),)))
+        pieces.append(LinePart(0, (Span(SafeText(f"updated {ago(age_s) or 'just now'}"), Role.MUTED),)))
     return bar_line(head, pieces, width)
 
 
 def file_line(file: SafeText, width: int) -> Line:
     pieces = [
         LinePart(0, (Span(file, Role.TEXT),), 30),
-        LinePart(1, (Span(literal("no server is asked"), Role.MUTED),)),
+        LinePart(1, (Span(literal("not connected to a server"), Role.MUTED),)),
     ]
     return bar_line((Span(literal("a file"), Role.WARN),), pieces, width)
 
 
 def waiting_lines(failure: SafeText | None, width: int) -> list[Line]:
     if failure is None:
-        return notice_lines(literal("Asking the server…"), Role.MUTED, width)
+        return notice_lines(literal("Waiting for the server…"), Role.MUTED, width)
     return notice_lines(literal("The server has not answered"), Role.WARN, width, failure)
 
 

@@ -129,8 +129,8 @@ def test_what_could_not_be_judged(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert run([*denied, "--fail-on", "error"]) == 0
     assert run([*denied, "--fail-on", "warn"]) == 3
     out, err = capsys.readouterr()
-    assert "not judged: key-big (memory is denied" in out
-    assert err.startswith("rtui: not judged: key-big (memory is denied")
+    assert "not checked: key-big (memory is denied" in out
+    assert err.startswith("rtui: not checked: key-big (memory is denied")
     partial = ["check", "--registry", registry(tmp_path, NO_RULES), "--report", saved(tmp_path, partial_report())]
     assert run(partial) == 3
     assert "partial: it was interrupted" in capsys.readouterr().err
@@ -141,7 +141,7 @@ def test_a_report_that_was_made_without_the_registry(tmp_path: Path, capsys: pyt
     team = registry(tmp_path, f'{rules}[[pattern]]\npattern = "shop:{{what}}"\n')
     options = ["check", "--registry", team, "--report", saved(tmp_path, made_report())]
     assert run(options) == 3
-    assert "not judged: type-wrong (the report was made without a registry)" in capsys.readouterr().out
+    assert "not checked: type-wrong (the report was made without a registry)" in capsys.readouterr().out
     assert run([*options, "--format", "sarif"]) == 3
     assert sarif_violations(json.loads(capsys.readouterr().out)) == []
 

@@ -67,7 +67,7 @@ def test_a_report_does_not_follow_references(
         out, err = capsys.readouterr()
         assert "reference-dangling" in out
         assert "references were not followed" in out
-        assert "not judged: reference-dangling (references were not followed" in err
+        assert "not checked: reference-dangling (references were not followed" in err
         if form == "sarif":
             (one_run,) = json.loads(out)["runs"]
             notes = one_run["invocations"][0]["toolConfigurationNotifications"]

@@ -367,7 +367,7 @@ def test_a_wrong_term_is_marked(capfd: pytest.CaptureFixture[str]) -> None:
         "rtui: the query can't be read\n"
         "  cart type:hsh ttl<1x\n"
         "            ^^^\n"
-        "  “hsh” is no known type (in quotes it is searched for all the same); did you mean hash?\n"
+        "  “hsh” is not a known type (quote it to search for it anyway); did you mean hash?\n"
         "  cart type:hsh ttl<1x\n"
         "                    ^^\n"
         "  “x” is no unit of time: there are ms, s, m, h, d, w and y; did you mean 1m?\n"
@@ -504,7 +504,7 @@ def test_a_glob_finds_both_what_it_matches_and_the_key_that_is_named_like_it(
     found(valkey, "w:[12]")
     out, err = capfd.readouterr()
     assert sorted(out.splitlines()) == ["w:1", "w:2", "w:[12]"]
-    assert "w:[12] is a glob, and the name of a key: both are found." in err
+    assert "w:[12] is both a glob and the name of a key: both are found." in err
     found(valkey, "!w:[12]", "w")
     assert capfd.readouterr().out == "w:3\n"
     found(valkey, "w:[12]", "--limit", "1")
@@ -540,7 +540,7 @@ def test_how_a_glob_that_finds_nothing_was_read_is_said(valkey: Server, capfd: p
     found(valkey, "shop[user]:profile")
     out, err = capfd.readouterr()
     assert out == ""
-    assert "is read as a glob" in err
+    assert "is a glob, which must match" in err
     assert """did you mean '"shop[user]:profile"'?""" in err
     found(valkey, "shop:nobody:*")
     assert capfd.readouterr().err == "rtui: 0 keys.\n"

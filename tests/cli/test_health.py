@@ -103,15 +103,15 @@ def test_a_file_can_not_be_watched(tmp_path: Path, capsys: pytest.CaptureFixture
     assert run(["health", str(path), "--watch", "5"]) == 2
     path.write_text('{"format":"rtui samples","schema":2}\n')
     assert run(["health", str(path)]) == 2
-    assert "it is no file of samples" in capsys.readouterr().err
+    assert "not a file of samples" in capsys.readouterr().err
 
 
 def test_a_healthy_server_has_nothing_wrong(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     server.admin.set("a", "b")
     assert run(["health", server.url, "--fail-on", "warn"]) == 0
     text = capsys.readouterr().out
-    assert text.splitlines()[0].endswith("nothing wrong")
-    assert "not judged" not in text
+    assert text.splitlines()[0].endswith("no problems")
+    assert "not checked" not in text
 
 
 def test_a_snapshot_that_can_not_be_written(valkey: Server, capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,7 +127,7 @@ def test_a_snapshot_that_can_not_be_written(valkey: Server, capsys: pytest.Captu
         assert run(["health", valkey.url, "--format", "prom"]) == 0
         assert 'rule="persistence-failing",severity="error"' in capsys.readouterr().out
         assert run(["health", valkey.url, "--format", "md"]) == 0
-        assert "not saved" in capsys.readouterr().out
+        assert "persistence failing" in capsys.readouterr().out
     finally:
         in_the_way.rmdir()
         valkey.admin.save()
@@ -144,7 +144,7 @@ def test_a_registry_sets_the_rules(valkey: Server, tmp_path: Path, capsys: pytes
     path = tmp_path / "rtui.toml"
     path.write_text('[rules]\neviction-policy = { severity = "error", policies = ["volatile-ttl"] }\n')
     assert run(["health", valkey.url, "--registry", str(path), "--fail-on", "error"]) == 1
-    assert "The eviction policy is noeviction; agreed is volatile-ttl" in capsys.readouterr().out
+    assert "The eviction policy is noeviction; expected is volatile-ttl" in capsys.readouterr().out
     assert run(["health", valkey.url, "--no-registry", "--fail-on", "error"]) == 0
 
 
@@ -244,14 +244,14 @@ def test_what_has_changed_since_a_file(valkey: Server, earlier: str, capsys: pyt
         (["new-findings>0"], 1, "reached: new-findings>0 (it is 1 new)"),
         (["new-errors>0"], 0, ""),
         (["used_memory>-99%"], 1, "reached"),
-        (["used_memry>1"], 3, "no figure has the id used_memry, but there is used_memory"),
+        (["used_memry>1"], 3, "no metric has the id used_memry, but there is used_memory"),
         (["nobody used_memory>1B"], 3, "no node is called nobody"),
         (["used_memory>5s"], 3, "used_memory has no unit s"),
         (["commands>1M", "commands<1M"], 1, "reached: commands<1M"),
         (["used_memry>1", "used_memory>1B"], 1, "reached"),
         (["nothing"], 2, "nothing: write it like"),
-        (["new-things>1"], 2, "new-things is neither a figure nor one of"),
-        (["new-findings>+1"], 2, "without sign and unit"),
+        (["new-things>1"], 2, "new-things is neither a metric nor one of"),
+        (["new-findings>+1"], 2, "without sign or unit"),
     ],
 )
 def test_thresholds(  # noqa: PLR0917 - fixtures
@@ -265,7 +265,7 @@ def test_thresholds(  # noqa: PLR0917 - fixtures
 
 def test_a_rate_takes_two_samples(earlier: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["health", earlier, "--fail-on", "commands>1"]) == 3
-    assert "a rate takes two samples" in capsys.readouterr().err
+    assert "a rate needs two samples" in capsys.readouterr().err
 
 
 def test_a_change_needs_earlier_samples(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_of_a_report_without_a_server(tmp_path: Path, capsys: pytest.CaptureFixt
     assert data["keys"] == made_report().summary.root.stats.keys
     report.write_text(write_json(partial_report()))
     assert run(["patterns", "--report", str(report), "--format", "toml"]) == 0
-    assert "# Not every key was inspected" in capsys.readouterr().out
+    assert "# Not every key was analysed" in capsys.readouterr().out
     assert run(["patterns", "prod:6379", "--report", str(report)]) == 2
     assert run(["patterns", "--report", str(tmp_path / "none.json")]) == 2
 

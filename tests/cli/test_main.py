@@ -126,7 +126,7 @@ def test_a_command_line_that_makes_no_sense(line: str, said: str, capsys: pytest
         (
             ConnectFailure(FailureKind.NAME, "happened", "remedy"),
             4,
-            ["rtui: The name does not resolve", "  happened", "  remedy"],
+            ["rtui: Unknown host", "  happened", "  remedy"],
         ),
         (ConnectionLost("happened"), 4, ["rtui: Connection lost", "  happened"]),
         (KeyboardInterrupt(), 130, []),

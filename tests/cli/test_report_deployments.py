@@ -157,7 +157,7 @@ def test_a_service_whose_primary_dies_in_the_middle(
     assert report.head.server.role == "primary"
     if asks_replica:  # it was promoted, and knows its cursors still
         assert PROMOTED_NOTE in report.head.notes
-        assert any(note.endswith(": it is not asked any more.") for note in report.head.notes), report.head.notes
+        assert any(note.endswith("; it is no longer used.") for note in report.head.notes), report.head.notes
     else:
         assert any("began again" in note for note in report.head.notes), report.head.notes
 

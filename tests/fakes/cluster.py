@@ -3,7 +3,7 @@
 Each node listens on a loopback port of its own and answers as `cluster_node` says. What the cluster is made of can be
 changed while clients use it, by what is asked of `SimulatedCluster`: slots move, with their keys at once, as Valkey's
 atomic migration has it; nodes die, are replaced by a replica, come and go. Which nodes and slots, the seed says. No key
-comes or goes: every one of `keys` is there throughout, unless its slot is served by nobody.
+comes or goes: every one of `keys` is there throughout, unless its slot is not served.
 """
 
 from __future__ import annotations

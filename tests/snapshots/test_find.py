@@ -23,7 +23,7 @@ def typed(text: str, *after: str) -> tuple[str, ...]:
 
 
 def done(search: FixedSearch) -> None:
-    search.notes = (SafeText("The names are those of 2027-01-01 00:00:00; later keys are not found."),)
+    search.notes = (SafeText("The names are from 2027-01-01 00:00:00; newer keys are not found."),)
 
 
 def running(search: FixedSearch) -> None:
@@ -43,7 +43,7 @@ def refused(search: FixedSearch) -> None:
     search.failure = RtuiError(
         "The query can't be answered",
         "size>1M needs MEMORY USAGE: NOPERM this user has no permissions to run the 'memory|usage' command.",
-        "rtui acl prints the rights that rtui needs.",
+        "rtui acl prints the permissions that rtui needs.",
     )
 
 

@@ -27,23 +27,24 @@ MEMORY = Panel(
     "Memory",
     (
         Line(
-            "used_memory", "used", 3_900 * MIB, Unit.BYTES, state=State.WATCH,
+            "used_memory", "used memory", 3_900 * MIB, Unit.BYTES, state=State.WARN,
             said=SafeText("95 % of the limit; at the growth of this session the rest is used up in 4 h"),
             normal="below 3.07 GiB, 75 % of the limit",
             remedy="Raise maxmemory, or shorten times to live; the Memory panel of the analysis says of what.",
             source="Redis documentation, Memory optimization", rule="memory-near-limit",
             history=tuple(float(MIB * (3_400 + 8 * n)) for n in range(63)),
         ),
-        Line("maxmemory", "limit", 4 << 30, Unit.BYTES, said=SafeText("the machine has 15.6 GiB")),
+        Line("maxmemory", "memory limit", 4 << 30, Unit.BYTES, said=SafeText("the machine has 15.6 GiB")),
         Line(
             "maxmemory_policy", "eviction policy", "volatile-lru", Unit.TEXT, state=State.BAD,
             said=SafeText("58 % of the keys have no TTL and are never evicted: when the others are gone, writes fail"),
             normal="as agreed", remedy="Set maxmemory-policy to allkeys-lru, or give every key a TTL.",
             rule="eviction-policy",
         ),
-        Line("mem_fragmentation_ratio", "resident over used", 1.08, Unit.RATIO, state=State.NORMAL, normal="1.0 to 1.5",
+        Line("mem_fragmentation_ratio", "fragmentation ratio", 1.08, Unit.RATIO, state=State.NORMAL,
+             normal="1.0 to 1.5",
              history=(1.07, None, 1.08, 1.08, 1.1, 1.08)),
-        Line("evicted_keys", "evicted", 0.0, Unit.KEYS, is_rate=True, history=(None, *[0.0] * 20)),
+        Line("evicted_keys", "evicted keys", 0.0, Unit.KEYS, is_rate=True, history=(None, *[0.0] * 20)),
     ),
     (
         Table(
@@ -52,7 +53,7 @@ MEMORY = Panel(
             ((0, 1_000_000), (1, 120)),
         ),
     ),
-    (SafeText("by the report of the keys, first would go shop:session"),),
+    (SafeText("by the report of the keys, the first to be evicted would be shop:session"),),
 )  # fmt: skip
 
 LOAD = Panel(
@@ -98,7 +99,7 @@ PERSISTENCE = Panel(
 REPLICATION = Panel("replication", "Replication", (Line("role", "role", "master", Unit.TEXT),))
 
 CLIENTS = Panel(
-    "clients", "Clients", (Line("connected_clients", "connected", 5, Unit.COUNT),),
+    "clients", "Clients", (Line("connected_clients", "connected clients", 5, Unit.COUNT),),
     (
         Table(
             "clients", "Clients",
@@ -131,7 +132,7 @@ NODES = Table(
         Column("node", "node", Unit.TEXT), Column("memory", "memory", Unit.BYTES, 8),
         Column("state", "state", Unit.TEXT, 7),
     ),
-    (("10.0.0.5:7000", 900 * MIB, ""), ("10.0.0.5:7001", 3_900 * MIB, "watch"), ("10.0.0.5:7002", 880 * MIB, "")),
+    (("10.0.0.5:7000", 900 * MIB, ""), ("10.0.0.5:7001", 3_900 * MIB, "near limit"), ("10.0.0.5:7002", 880 * MIB, "")),
     ("10.0.0.5:7000", "10.0.0.5:7001", "10.0.0.5:7002"),
 )  # fmt: skip
 

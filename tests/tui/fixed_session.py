@@ -207,7 +207,7 @@ class FixedSession(BrowsingSession, KeyQuestions):
     async def find_place(self, facts: KeyFacts, text: str) -> Page | Unknown:
         self.asked.append(f"place {text}")
         if not text.isdigit():
-            return Unknown(Reason.UNSUPPORTED, f"{text!r} is no whole number")
+            return Unknown(Reason.UNSUPPORTED, f"{text!r} is not a whole number")
         return Page.at(int(text), 100)
 
     async def read_field(self, facts: KeyFacts, field: bytes, most_bytes: int) -> bytes | Unknown:
@@ -392,7 +392,7 @@ def _string(base: Preview) -> Preview:
 
 
 def _description(base: Preview) -> Preview:
-    why = Unknown(Reason.UNSUPPORTED, "rtui does not look into values of this type")
+    why = Unknown(Reason.UNSUPPORTED, "rtui does not read values of this type")
     return replace(base, kind=PreviewKind.DESCRIPTION, summary=(("nodes", 12), ("label", b"a\x1bb")), refusal=why)
 
 

@@ -118,7 +118,7 @@ async def test_a_password_is_asked_for_and_kept_in_memory_only(
         await visitor.until(lambda: isinstance(app.screen, ConnectScreen) and app.focused is line(), "a line for it")
         await visitor.paste("wrong")
         await visitor.press("enter")
-        await visitor.until_shown("User or password is wrong")
+        await visitor.until_shown("Wrong user or password")
         await visitor.until(lambda: app.focused is line() and not line().value, "an empty line")
         await visitor.paste(PASSWORD)
         assert PASSWORD not in visitor.text()
@@ -137,7 +137,7 @@ async def test_escape_gives_the_keys_back(valkey: Server, recent: RecentServers,
     valkey.admin.execute_command("ACL", "SETUSER", "default", "resetpass", f">{PASSWORD}")
     app = browsing_first(valkey, recent)
     async with visiting(app.options.target, tmp_path, app=app) as visitor:
-        await visitor.until_shown("The server wants a password", "kept in memory only")
+        await visitor.until_shown("The server requires a password", "kept in memory only")
         await visitor.press("escape")
         await visitor.until(lambda: not app.screen.query_one(PasswordInput).display, "no line")
         await visitor.press("O")
@@ -176,7 +176,7 @@ async def test_databases_say_how_many_keys_they_hold(valkey: Server, recent: Rec
             {0: 2, 1: 1, 3: 12_000, 4: 5, 5: 7},
             "db0 holds 2 keys; db3 holds 12,000, db5 holds 7, db4 holds 5, 1 more hold",
         ),
-        ({0: 1}, "db0 holds 1 key; no other database holds any"),
+        ({0: 1}, "db0 holds 1 key; no other database has keys"),
         ({}, "db0 is empty, as are all others"),
         (None, "INFO is denied"),
     ],

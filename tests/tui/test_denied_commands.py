@@ -44,12 +44,12 @@ FACTS: Final = (
 """What the head of the panel misses."""
 
 VALUES: Final = (
-    Missing("getrange", "string:raw", "Not allowed"),
-    Missing("hscan", "hash:table", "Not allowed"),
-    Missing("lrange", "list:short", "Not allowed"),
-    Missing("sscan", "set:table", "Not allowed"),
-    Missing("zrange", "zset:compact", "Not allowed"),
-    Missing("xrevrange", "stream:groups", "Not allowed"),
+    Missing("getrange", "string:raw", "Not permitted"),
+    Missing("hscan", "hash:table", "Not permitted"),
+    Missing("lrange", "list:short", "Not permitted"),
+    Missing("sscan", "set:table", "Not permitted"),
+    Missing("zrange", "zset:compact", "Not permitted"),
+    Missing("xrevrange", "stream:groups", "Not permitted"),
     Missing("xinfo", "stream:groups", ""),
     Missing("xpending", "stream:groups", ""),
     Missing("hstrlen", "hash:long", ""),

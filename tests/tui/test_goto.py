@@ -109,7 +109,7 @@ async def test_the_words_that_redis_people_type() -> None:
         "Memory": ("memory", "memory usage"), "Memory of the server": ("memory doctor", "maxmemory"),
         "Configuration of the server": ("config", "config get"), "Watch": ("monitor",),
         "Hot keys": ("hotkeys", "object freq"), "Big keys": ("bigkeys",), "Slots": ("cluster", "cluster keyslot"),
-        "Compare": ("compare", "diff"), "Its keys": ("export", "save"), "Scan again": ("rescan", "refresh"),
+        "Compare": ("compare", "diff"), "Keys": ("export", "save"), "Rescan": ("rescan", "refresh"),
         "Persistence & replication of the server": ("bgsave",), "Databases": ("select",),
     }  # fmt: skip
     async with going() as user:
@@ -145,10 +145,10 @@ async def test_a_key_by_letters_of_its_name() -> None:
 async def test_a_key_that_is_not_loaded_is_asked_for() -> None:
     async with going() as user:
         screen = await type_in(user, "key nowhere:to:be:found")
-        assert [entry.note for entry in screen.list.entries] == ["asks the server for exactly this key"]
+        assert [entry.note for entry in screen.list.entries] == ["looks up exactly this key on the server"]
         await user.pilot.press("enter")
         await until(user.pilot, lambda: len(user.pilot.app._notifications) == 1)
-        assert "no key of this name" in next(iter(user.pilot.app._notifications)).message
+        assert "no such key" in next(iter(user.pilot.app._notifications)).message
 
 
 async def test_enter_waits_for_the_search() -> None:

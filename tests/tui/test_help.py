@@ -121,7 +121,7 @@ def test_pages_tell_all_that_is_declared_and_fit(width: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [("bigkeys", "Show the largest keys"), ("dbsize", "Browse another database"),
+    [("bigkeys", "Show the biggest keys"), ("dbsize", "Browse another database"),
      ("escape", "Escape always goes one step back"), ("MIB kib", "are 1,024 bytes"), ("everybody write", "MONITOR"),
      ("no such word", "The help says nothing of it.")],
 )  # fmt: skip

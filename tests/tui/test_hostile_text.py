@@ -136,7 +136,7 @@ async def test_what_is_made_of_a_name(valkey: Server, tmp_path: Path) -> None:
             await visitor.until(lambda: visitor.tree.cursor is not None, "a row")
             await visitor.settled()
             is_too_long = len(name) > OSC52_BYTES
-            copied = "is the limit" if is_too_long else "Sent to the terminal"
+            copied = "the limit is" if is_too_long else "Sent to the terminal"
             for keys, shown in (("2", "CRC16"), ("1", "Value"), ("y", copied), ("i", "commands")):
                 await visitor.press(keys)
                 await visitor.until_shown(shown)

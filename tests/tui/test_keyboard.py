@@ -35,7 +35,7 @@ async def test_the_table_keeps_the_focus_through_a_second_pass(key: str) -> None
     async with analysing(FixedAnalysis(estimate_report())) as user:  # which another one replaces without a question
         await user.press(key)
         user.source.put(None)
-        await user.until_shown("Asking the first keys")
+        await user.until_shown("Reading the first keys")
         await user.until(lambda: not user.screen.view.table.display)
         user.source.put(made_report())
         await user.until_shown("shop:")

@@ -53,8 +53,8 @@ def test_it_says_what_becomes_of_the_figures() -> None:
     kept, lost = (replace(LONG, is_kept=is_kept).lost_by_leaving for is_kept in (True, False))
     assert kept is not None
     assert lost is not None
-    assert kept.endswith("Quitting ends it: what it has found is kept as a partial report.")
-    assert lost.endswith("Quitting loses what it has found.")
+    assert kept.endswith("Quitting stops it and keeps a partial report.")
+    assert lost.endswith("Quitting discards its results.")
 
 
 @asynccontextmanager
@@ -70,7 +70,7 @@ async def asked(key: str, status: AnalysisStatus = LONG) -> AsyncIterator[Analys
 async def test_quitting_during_a_long_analysis_asks_and_the_same_key_again_quits(key: str) -> None:
     async with asked(key) as user:
         app = user.screen.app
-        await user.until_shown("An analysis is under way: 430,000 keys in 30m 12s", "43%", "Stay", "Quit?")
+        await user.until_shown("An analysis is running: 430,000 keys in 30m 12s", "43%", "Stay", "Quit?")
         assert app.is_running
         await user.press(key)
         await user.until(lambda: app.return_code == 0)

@@ -46,7 +46,7 @@ async def amid_an_analysis(server: Server, folder: Path) -> AsyncIterator[tuple[
         await visitor.until(lambda: session.analysis.under_way, "a pass")
         session.analysis.control.suspend()
         await visitor.press("a")
-        await visitor.until_shown("The analysis", "a shows it")
+        await visitor.until_shown("The analysis", "press a to see it")
         await visitor.until(lambda: visitor.is_browsing, "the tree")
         yield visitor, session
 
@@ -63,7 +63,7 @@ async def asked(visitor: Visitor, target: Target) -> LeaveScreen:
     await visitor.until(lambda: isinstance(visitor.app.screen, LeaveScreen), "the question")
     screen = visitor.app.screen
     assert isinstance(screen, LeaveScreen)
-    await visitor.until_shown("An analysis is under way", "Stay", "End it")
+    await visitor.until_shown("An analysis is running", "Stay", "End it")
     return screen
 
 
@@ -81,7 +81,7 @@ async def test_it_goes_on_while_another_server_is_browsed(valkey: Server, redis7
     redis70.admin.set("elsewhere", 1)
     async with amid_an_analysis(valkey, tmp_path) as (visitor, session):
         await asked(visitor, target_of(redis70))
-        await visitor.until_shown("Let it go on", "Pause it until you come back")
+        await visitor.until_shown("Let it run", "Pause it until you return")
         await visitor.press("down", "enter")
         await visitor.until(lambda: visitor.is_browsing and visitor.session is not session, "the other server")
         await visitor.until_shown("elsewhere")
@@ -104,8 +104,8 @@ async def test_it_is_paused_for_another_database_and_goes_on_when_one_comes_back
         await visitor.until_shown("db3    1 key")
         await visitor.press("down", "enter")
         await visitor.until(lambda: isinstance(visitor.app.screen, LeaveScreen), "the question")
-        await visitor.until_shown("Pause it until you come back to db0")
-        assert "Let it go on" not in visitor.text()
+        await visitor.until_shown("Pause it until you return to db0")
+        assert "Let it run" not in visitor.text()
         await visitor.press("down", "enter")
         await visitor.until(lambda: visitor.is_browsing and visitor.session.target.db == 3, "the other database")
         session.analysis.control.unsuspend()

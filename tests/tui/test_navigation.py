@@ -130,7 +130,7 @@ async def test_a_key_of_a_filter_is_gone_back_to_also_where_the_search_for_it_ta
 async def test_nothing_before_is_said_once() -> None:
     async with browsing(notifications=True) as user:
         await user.press("alt+left")
-        assert [one.message for one in user.pilot.app._notifications] == ["There is no place before this one."]
+        assert [one.message for one in user.pilot.app._notifications] == ["Nothing to go back to."]
 
 
 MOST_STEPS = 8

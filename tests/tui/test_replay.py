@@ -143,8 +143,8 @@ def test_the_same_screens_without_a_server(redis70: Server, tmp_path: Path) -> N
 
 
 SERVER_TOUR: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("exclamation_mark",), "nothing wrong"),
-    (("2",), "keys that can be evicted"),
+    (("exclamation_mark",), "no problems"),
+    (("2",), "evictable keys"),
     (("4",), "Slow commands by command"),
     (("right_square_bracket",), "HGETALL"),
 )

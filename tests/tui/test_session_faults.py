@@ -198,7 +198,7 @@ async def test_restarted_empty_and_what_was_seen_before_says_so(
         await visitor.until(lambda: visitor.detail.failure is not None, "why there is no answer")
         some_server.start()
         await visitor.until(lambda: is_online(visitor), "the return")
-        await visitor.until_shown("The server was restarted.", "R scans again.", "outdated", "0 keys")
+        await visitor.until_shown("The server was restarted.", "Press R to rescan.", "outdated", "0 keys")
         assert "complete" not in visitor.text()
         await visitor.until(lambda: visitor.detail.failure is None, "an answer instead of the error")
         await visitor.until(lambda: "gone" in names(visitor), "the key that is gone")

@@ -18,7 +18,7 @@ from tests.servers import Server
 from tests.tui.tour import BYSTANDERS, PLANTED_IDLE_S, WORD, Tour, minimal_user, plant, plant_idle, tour
 from tests.tui.visiting import check_text
 
-NOT_FILLED = ("denied", "Not allowed", "no such command", "failed", "refused", "not asked")
+NOT_FILLED = ("denied", "Not permitted", "no such command", "failed", "refused", "not asked")
 """Words of panels that miss something."""
 
 ALWAYS_ASKED = frozenset(

@@ -186,7 +186,7 @@ async def since_yesterday(user: Operator) -> None:
     user.server.client().mset({f"lock:new:{number}": "x" for number in range(40)})
     await user.asked_every_key()
     await user.press("D")
-    await user.visitor.until_shown("What has changed since")
+    await user.visitor.until_shown("Compare with")
     await user.press("enter")
     await user.visitor.until_shown("▲ 40")
 
@@ -224,9 +224,9 @@ async def who_sends_keys(user: Operator) -> None:
     await visitor.until_shown("Clients of the server")
     await user.press("enter")
     await visitor.until(lambda: isinstance(visitor.app.screen, ServerScreen), "the clients")
-    await visitor.until_shown("Who sends KEYS")
+    await visitor.until_shown("Clients sending KEYS")
     await user.press("left_square_bracket")
-    await visitor.until_shown("Who sends KEYS 1", "nightly-report")
+    await visitor.until_shown("Clients sending KEYS 1", "nightly-report")
 
 
 class Task(NamedTuple):

@@ -221,7 +221,7 @@ async def _hold_the_scan(visitor: Visitor, proxy: DelayProxy) -> None:
     await visitor.press("R")
     await visitor.until(lambda: not visitor.session.store.complete, "a new scan")
     await visitor.press("p", "plus", "plus", "minus")
-    await visitor.until(lambda: visitor.session.control.pace is Pace.NORMAL, "another pace")
+    await visitor.until(lambda: visitor.session.control.pace is Pace.NORMAL, "change the pace")
     proxy.release_replies()
     await visitor.until(lambda: visitor.session.status.progress.state is ScanState.PAUSED, "a pause")
     await visitor.until_shown("paused", "pace normal")

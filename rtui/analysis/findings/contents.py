@@ -77,7 +77,7 @@ FINDERS: Final[tuple[Finder[Basis], ...]] = (
         keys.growing_queues,
         _knows("type", "length"),
         lambda basis: basis.before is not None,
-        lacks="there is no earlier report to compare with (--since)",
+        lacks="there is no earlier report (--since)",
     ),
     Finder(encodings.NULL, encodings.tiny_strings, encodings.tiny_unknown),
     Finder(
@@ -91,7 +91,7 @@ FINDERS: Final[tuple[Finder[Basis], ...]] = (
         keys.expiring_hot_keys,
         _knows("ttl"),
         lambda basis: basis.report.hot.ranks_by_use,
-        lacks="the server counts no accesses (an LFU policy or HOTKEYS)",
+        lacks="the server counts no accesses (needs an LFU policy or HOTKEYS)",
     ),
     Finder(keys.IDLE, keys.idle_keys, keys.idle_unknown),
     *(
@@ -224,7 +224,7 @@ def _notes(report: Report, entries: dict[SafeText, RegistryEntry]) -> Iterator[S
     if missing:
         are = "is" if missing == 1 else "are"
         yield SafeText(
-            f"{counted(missing, 'pattern')} of the registry {are} not judged: the report was made with another registry"
+            f"{counted(missing, 'pattern')} of the registry {are} not checked: the report is of another registry"
         )
 
 
@@ -342,7 +342,7 @@ def compare_found(before: Side, after: Side, shared: Collection[str], levels: Ru
     open_after = frozenset(map(levels.severity, after.missable.union(uncompared)))
     open_before = frozenset(map(levels.severity, before.missable.union(uncompared)))
     notes = (
-        [f"Rules that only one of the {after.noun} can be judged by: {', '.join(uncompared)}."] if uncompared else []
+        [f"Rules that could be checked in only one of the {after.noun}: {', '.join(uncompared)}."] if uncompared else []
     )
     notes += _judged_by_none(before, after)
     return FindingsComparison(changes, uncompared, open_after, open_before, tuple(notes))
@@ -354,7 +354,7 @@ def _judged_by_none(before: Side, after: Side) -> Iterator[str]:
     for why in dict.fromkeys((*earlier, *later)):
         was, now = ", ".join(earlier.get(why, ())), ", ".join(later.get(why, ()))
         sides = [f"{side.when}: {rules}" for side, rules in ((before, was), (after, now)) if rules]
-        yield f"Not judged {f'in both {after.noun}: {was}' if was == now else '; '.join(sides)} ({why})."
+        yield f"Not checked {f'in both {after.noun}: {was}' if was == now else '; '.join(sides)} ({why})."
 
 
 def _missable(report: Report, found: Found) -> frozenset[str]:
@@ -393,9 +393,9 @@ def _interval(certain: int, possible: int, *, is_open: bool) -> Interval:
 
 
 COLUMNS = (
-    Column("severity", "", Unit.TEXT, 5, "How much it matters: a warning or an error"),
+    Column("severity", "", Unit.TEXT, 5, "Severity: warn or error"),
     Column("finding", "finding", Unit.TEXT, 0),
-    Column("memory", "bytes", Unit.BYTES, 9, "Of the keys that it is about"),
+    Column("memory", "memory", Unit.BYTES, 9, "Memory of the affected keys"),
     Column("keys", "keys", Unit.KEYS, 9),
     Column("rule", "rule", Unit.TEXT, 18),
 )
@@ -405,7 +405,7 @@ def findings_table(found: Found) -> Table:
     """Return a row for each finding, errors first, then the most costly; its subject is its identity."""
     return Table(
         "findings",
-        "What is wrong",
+        "The problem",
         COLUMNS,
         tuple(map(_row, found.findings)),
         found.identities,
@@ -422,7 +422,7 @@ def _row(one: Finding) -> Row:
 MOST_GONE: Final = 20
 """Findings that are gone which are listed, the most costly ones."""
 
-_SINCE: Final = Column("since", "since", Unit.TEXT, 5, "What became of it since the earlier report")
+_SINCE: Final = Column("since", "since", Unit.TEXT, 5, "Change since the earlier report")
 
 _WORDS: Final = {
     FindingFate.NEW: "new",

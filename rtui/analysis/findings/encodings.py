@@ -119,7 +119,7 @@ def string_lengths_unknown(basis: Basis) -> str:
     """Return why the lengths of strings by pattern are unknown, if there are strings."""
     stats = basis.report.summary.root.stats
     is_known = stats.strings is not None or STRING.name not in dict(stats.types)
-    return "" if is_known else "the report does not have lengths by pattern, as those of older versions"
+    return "" if is_known else "reports of older versions have no lengths by pattern"
 
 
 def strings_as_hash(basis: Basis) -> Iterator[Finding]:
@@ -252,7 +252,7 @@ def tiny_unknown(basis: Basis) -> str:
         return why
     is_told = tiny_border(basis.number(NULL, "left")) is not None
     edge = humanize.seconds(TTL_EDGES_S[-1])
-    return "" if is_told else f"reports tell times to live up to {edge} apart; set left to less"
+    return "" if is_told else f"reports have TTLs only up to {edge} apart; set left to less"
 
 
 def _others_mean(found: StringReport) -> float | None:

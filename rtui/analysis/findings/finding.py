@@ -99,7 +99,7 @@ def example_keys(path: Sequence[Node]) -> tuple[bytes, ...]:
 
 def purpose_text(purpose: str, owner: str) -> SafeText:
     """Return the purpose and owner of keys; empty if neither is written down."""
-    parts = [purpose or "no purpose is written down", *([f"owner {owner}"] if owner else [])]
+    parts = [purpose or "no purpose given", *([f"owner {owner}"] if owner else [])]
     return display_text(" · ".join(parts), limit=_PURPOSE_LIMIT) if purpose or owner else SafeText("")
 
 
@@ -207,7 +207,7 @@ class Finding(Struct, frozen=True):
     def explained(self) -> list[tuple[str, str]]:
         """Reason and remedy; of rules about servers, whose thresholds have sources worth a line, also the basis."""
         rule = self.declared
-        how = [("how", rule.basis)] if rule.basis and rule.family is Family.SERVER else []
+        how = [("note", rule.basis)] if rule.basis and rule.family is Family.SERVER else []
         return [("why", rule.reason), ("do", rule.remedy), *how]
 
 
@@ -282,8 +282,8 @@ def levels_of(report: Report) -> RuleLevels:
 
 _UNKNOWN: Final = {
     ColumnState.DENIED: "denied",
-    ColumnState.UNSUPPORTED: "not known to this server",
-    ColumnState.NOT_ASKED: "not asked",
+    ColumnState.UNSUPPORTED: "not supported by this server",
+    ColumnState.NOT_ASKED: "not read",
 }
 """The states of columns of which nothing is known, in words."""
 
@@ -396,7 +396,7 @@ class Found(Struct, frozen=True):
     def remarks(self) -> str:
         """Places beyond the most costly ones, and rules that could not be judged."""
         parts = [f"{humanize.counted(one.places, 'more place')} of {one.rule}" for one in self.unlisted]
-        parts += [f"not judged: {', '.join(rules)}, since {why}" for why, rules in self.doubts.items()]
+        parts += [f"not checked: {', '.join(rules)}, because {why}" for why, rules in self.doubts.items()]
         return "; ".join([*parts, *self.notes])
 
     @property

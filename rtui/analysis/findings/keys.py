@@ -101,7 +101,7 @@ def _cliff(basis: Basis, one: Cliff, keys: Amount, memory: Amount | None) -> Fin
         memory=memory,
         find_behind=partial(cliff_keys, one, root),
         find_command=lambda: scan_line(b"*" if path is None else glob_of(path)),
-        evidence=(SafeText(f"expected then, by the time around it: {humanize.written_keys(one.expected_keys)}"),),
+        evidence=(SafeText(f"expected, by the rate around it: {humanize.written_keys(one.expected_keys)}"),),
         example_keys=() if path is None else example_keys(path),
     )
 
@@ -134,7 +134,7 @@ def mixed(basis: Basis) -> Iterator[Finding]:
         lasting, memory = map(amount, basis.cells.lasting(stats))
         if lasting is not None:
             portion = humanize.written(stats.no_ttl_share, humanize.share)
-            title = f"{lasting.keys()} of {label(path)} never expire ({portion}); all others do"
+            title = f"{lasting.keys()} of {label(path)} have no TTL ({portion}); all others do"
             yield of_namespace(basis, MIXED, path, title=title, keys=lasting, memory=memory, narrowed=without_ttl)
 
 
@@ -176,7 +176,7 @@ def long_locks(basis: Basis) -> Iterator[Finding]:
 def long_unknown(basis: Basis) -> str:
     """Return why it is unknown which locks live too long."""
     is_beyond = basis.number(LOCK_LONG, "longest") > TTL_EDGES_S[-1] * 1000
-    why = f"reports tell times to live up to {humanize.seconds(TTL_EDGES_S[-1])} apart; set longest to less"
+    why = f"reports have TTLs only up to {humanize.seconds(TTL_EDGES_S[-1])} apart; set longest to less"
     return basis.why_unknown("ttl") or (why if is_beyond else "")
 
 
@@ -336,7 +336,7 @@ def idle_keys(basis: Basis) -> Iterator[Finding]:
 
 
 def _unused(basis: Basis, path: Sequence[Node], keys: Amount, memory: Amount | None, edge_s: int) -> Finding:
-    title = f"{keys.keys()} of {label(path)} unused for {humanize.seconds(edge_s)} or longer"
+    title = f"{keys.keys()} of {label(path)} idle for {humanize.seconds(edge_s)} or longer"
 
     def idle(behind: Behind) -> Behind:
         return behind.with_terms(one_of("idle", [Bounds(edge_s * 1000)]), note=DRIFT_NOTE)
@@ -355,9 +355,9 @@ def idle_unknown(basis: Basis) -> str:
     if why := basis.why_unknown("idle"):
         return why
     if basis.is_of_replicas:
-        return "replicas were asked, which do not know what clients read on the primary"
+        return "replicas were read, and they do not track reads on the primary"
     if idle_border(basis) is None:
-        return f"reports tell idle times up to {humanize.seconds(IDLE_EDGES_S[-1])} apart; set days to less"
+        return f"reports have idle times only up to {humanize.seconds(IDLE_EDGES_S[-1])} apart; set days to less"
     return ""
 
 
@@ -454,7 +454,7 @@ def _of_key(basis: Basis, rule: str, one: KeyRecord, title: str, command: str) -
 DANGLING: Final = "reference-dangling"
 TWIN: Final = "reference-twin"
 
-ALL_NOTE: Final = SafeText("all keys of the pattern are found, and maybe others: no query follows references")
+ALL_NOTE: Final = SafeText("the query matches all keys of the pattern: queries do not follow references")
 
 
 def dangling(basis: Basis) -> Iterator[Finding]:
@@ -463,7 +463,7 @@ def dangling(basis: Basis) -> Iterator[Finding]:
         keys = _broken(basis, one)
         verb = "points" if keys.figure == 1 else "point"
         which = f"{display_text(one.source, limit=80)} → {display_text(one.target, limit=120)}"
-        title = f"{keys.keys()} of {display_text(one.pattern, limit=120)} {verb} to a key that is gone: {which}"
+        title = f"{keys.keys()} of {display_text(one.pattern, limit=120)} {verb} to a missing key: {which}"
         looked_at = _looked_at(one, "leads to no key" if one.broken_values == 1 else "lead to no key")
         examples = (f"{display(key, limit=80)} → {display(missing, limit=80)}" for key, missing in one.examples)
         yield _of_reference(basis, DANGLING, one, keys, title, looked_at, *examples)
@@ -495,7 +495,7 @@ def _broken(basis: Basis, one: CheckedReference) -> Amount:
 
 def _looked_at(one: CheckedReference, what: str) -> str:
     """Return the basis of the figures."""
-    of = f"of {humanize.keys(one.looked_at)} looked at"
+    of = f"of {humanize.keys(one.looked_at)} checked"
     if one.is_sample:
         of = f"{of}, chosen at random among {humanize.count(one.matching)}"
     parts = [f"{humanize.counted(one.broken_values, 'value')} {what}, {of}"]

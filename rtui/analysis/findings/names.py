@@ -67,7 +67,7 @@ CROSS: Final = "cross-slot"
 
 def shares_unknown(basis: Basis) -> str:
     is_filtered = basis.report.head.scope.is_filtered
-    return "--match or --type leaves keys out, and the rule is about shares of all keys" if is_filtered else ""
+    return "--match or --type excludes keys, and the rule needs shares of all keys" if is_filtered else ""
 
 
 def skewed_tags(basis: Basis) -> Iterator[Finding]:
@@ -146,19 +146,19 @@ UNREGISTERED: Final = "key-unregistered"
 UNUSED: Final = "pattern-unused"
 DEPRECATED: Final = "pattern-deprecated"
 
-RULE_WAS_OFF: Final = "the report was made with a registry in which the rule is off"
+RULE_WAS_OFF: Final = "the report was made with a registry that turns the rule off"
 
 MOST_EXAMPLES: Final = 3
 _NAME_LIMIT: Final = 120
 
 _BREAK: Final = {
-    "type-wrong": "{keys} of {where} {are} of another type than {expected}",
+    "type-wrong": "{keys} of {where} {are} not of type {expected}",
     "ttl-missing": "{keys} of {where} {have} no TTL (expected: {expected})",
-    "ttl-too-long": "{keys} of {where} {have} more time left than expected ({expected})",
-    "ttl-too-short": "{keys} of {where} {have} less time left than expected ({expected}), all that expire",
-    "ttl-unexpected": "{keys} of {where} will expire, but should stay",
-    "size-out-of-range": "{keys} of {where} {are} of another size than expected ({expected})",
-    "length-out-of-range": "{keys} of {where} {have} another length than expected ({expected})",
+    "ttl-too-long": "{keys} of {where} {have} a longer TTL than expected ({expected})",
+    "ttl-too-short": "{keys} of {where} {have} a shorter TTL than expected ({expected})",
+    "ttl-unexpected": "{keys} of {where} {have} a TTL (expected: none)",
+    "size-out-of-range": "{keys} of {where} {are} out of the expected memory range ({expected})",
+    "length-out-of-range": "{keys} of {where} {are} out of the expected length range ({expected})",
 }
 
 _FACTS: Final = {"type": "type", "ttl": "ttl", "size": "memory", "length": "length"}
@@ -182,8 +182,8 @@ _MOST_EXCLUDED: Final = 8
 _OF_ONE_BYTE: Final = b"*["
 """How a glob begins that names match by a single byte, wherever it is."""
 
-_REST_NOTE: Final = SafeText("the report does not say of every name whether it is registered, so other keys are found")
-GLOB_NOTE: Final = SafeText("all keys of the pattern are found, and others whose names are like theirs")
+_REST_NOTE: Final = SafeText("the report does not tell which keys are registered, so other keys match, too")
+GLOB_NOTE: Final = SafeText("all keys of the pattern match, and others with similar names")
 
 
 def broken(rule: str, basis: Basis) -> Iterator[Finding]:
@@ -287,7 +287,7 @@ def deprecated(basis: Basis) -> Iterator[Finding]:
         if entry.deprecated and entry.inspected_keys:
             is_whole = isinstance(entry.memory_bytes, Estimate) or entry.memory_known_keys >= entry.inspected_keys
             keys, memory = basis.keys(entry.keys), amount(basis.cells.part(entry.memory_bytes, is_whole))
-            title = f"{keys.keys()} of {entry.pattern}, which is to be retired: {entry.deprecated}"
+            title = f"{keys.keys()} of {entry.pattern}, which is deprecated: {entry.deprecated}"
             examples = list(_examples(entry.examples))
             yield _of_pattern(basis, DEPRECATED, entry, title, keys=keys, memory=memory, examples=examples)
 
@@ -315,12 +315,12 @@ def _why_unseen(basis: Basis, entry: EntryReport) -> str:
         return "not every key was seen"
     scope, of_pattern = basis.report.head.scope, glob_of_pattern(entry.pattern)
     if scope.key_type is not None:
-        return "--type leaves keys out"
+        return "--type excludes keys"
     if scope.match is None or scope.match == of_pattern:
         return ""
     beginning, star = scope.match[:-1], scope.match[-1:]
     is_plain = star == b"*" and not _SPECIAL.search(beginning)
-    return "" if is_plain and of_pattern.startswith(beginning) else "--match leaves keys out"
+    return "" if is_plain and of_pattern.startswith(beginning) else "--match excludes keys"
 
 
 def patterns_unseen(basis: Basis) -> str:
@@ -387,7 +387,7 @@ def _small_unregistered(
     evidence = list(_examples([one.examples[0] for one in found if one.examples]))
     rest = [one for one in found if not one.place]
     if rest and paths:
-        evidence.append(SafeText(f"among them {humanize.keys(round(least(rest[0].keys)))} of no pattern that is told"))
+        evidence.append(SafeText(f"among them {humanize.keys(round(least(rest[0].keys)))} without a listed pattern"))
     evidence += [line for one in rest for line in _examples((), one.long_names)]
     behind = Behind(
         query_of(one_of("pattern", [pattern_text([step_of(node) for node in path[1:]]) for path in paths])),
@@ -438,7 +438,7 @@ def _named(basis: Basis, one: NameRuleReport, place: NamePlace, keys: Amount, me
     return Finding(
         rule=one.rule,
         severity=basis.severity(one.rule),
-        title=SafeText(f"{keys.keys()} of {where} with names against a rule: {breaks}"),
+        title=SafeText(f"{keys.keys()} of {where} break naming rules: {breaks}"),
         where=where,
         keys=keys,
         memory=memory,

@@ -100,17 +100,17 @@ FINDERS: Final = {
 }
 """By rule; of broken rules of one severity a title names the first."""
 
-_STATES: Final = {Severity.ERROR: State.BAD, Severity.WARN: State.WATCH, Severity.OFF: State.PLAIN}
+_STATES: Final = {Severity.ERROR: State.BAD, Severity.WARN: State.WARN, Severity.OFF: State.PLAIN}
 
 
 _COUNTED: Final = {
-    "memory": ((EVICTS, "lasting_keys_evictable", "namespaces that must stay and can be evicted"),),
+    "memory": ((EVICTS, "lasting_keys_evictable", "namespaces at risk of eviction"),),
     "load": (
-        (BANNED, "banned_commands", "commands in use that should not be"),
-        (CLIFF_LOAD, "cliffs_with_load", "expiry cliffs with more load"),
-        (HOT_EXPIRING, "hot_keys_expiring", "hot keys that expire soon"),
+        (BANNED, "banned_commands", "banned commands in use"),
+        (CLIFF_LOAD, "cliffs_with_load", "expiry cliffs with load"),
+        (HOT_EXPIRING, "hot_keys_expiring", "hot keys expiring soon"),
     ),
-    "slow": ((BIG_SLOW, "slow_big_keys", "big keys with slow commands"),),
+    "slow": ((BIG_SLOW, "slow_big_keys", "slow big keys"),),
 }
 """By panel the rules that no figure of the server is about, each with the line that says how much they have found."""
 
@@ -188,8 +188,8 @@ def _joined(texts: Iterable[str]) -> SafeText:
 
 
 _NEEDS_MORE: Final = frozenset(one.rule for one in FINDERS.values() if one.needs_more)
-_ONE_SAMPLE: Final = "one side has a single sample, so rules that look over time are compared on neither"
-_NO_REPORT: Final = "rules that go by a report of the keys are not compared: there is none of then"
+_ONE_SAMPLE: Final = "one side has a single sample, so rules over time are not compared"
+_NO_REPORT: Final = "rules that need a report of the keys are not compared: there is no earlier report"
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,8 +260,8 @@ def compare_health(then: Sequence[HealthView], now: Sequence[HealthView]) -> Hea
     earlier = {view.latest.node: view for view in then}
     later = {view.latest.node for view in now}
     pairs = tuple(_compared(earlier[name], view) for view in now if (name := view.latest.node) in earlier)
-    notes = [f"{name}: there were no samples of it then" for view in now if (name := view.latest.node) not in earlier]
-    notes += [f"{name}: there are no samples of it now" for name in earlier if name not in later]
+    notes = [f"{name}: no earlier samples" for view in now if (name := view.latest.node) not in earlier]
+    notes += [f"{name}: no current samples" for name in earlier if name not in later]
     return HealthComparison(pairs, tuple(map(SafeText, notes)))
 
 
@@ -336,10 +336,10 @@ def parse_threshold(text: str) -> HealthThreshold:
     found = parse_expression(text, _EXAMPLES)
     if found.measure in FINDINGS:
         if found.sign or found.unit or found.place is not None:
-            raise FailOnError(f"{found.measure} is a number of all nodes without sign and unit: '{found.measure}>0'")
+            raise FailOnError(f"{found.measure} is a count over all nodes, without sign or unit: '{found.measure}>0'")
     elif "-" in found.measure:
         raise FailOnError(
-            f"{display_text(found.measure, limit=40)} is neither a figure nor one of {', '.join(sorted(FINDINGS))}"
+            f"{display_text(found.measure, limit=40)} is neither a metric nor one of {', '.join(sorted(FINDINGS))}"
         )
     return HealthThreshold(found, text.strip())
 
@@ -363,7 +363,7 @@ def _of_findings(threshold: HealthThreshold, comparison: HealthComparison | None
     """Judge a number of findings of all nodes together."""
     expression, measure = display_text(threshold.written), ThresholdMeasure(threshold.found.measure)
     if comparison is None:
-        return Judgement(expression, Outcome.UNKNOWN, "it takes earlier samples: --since")
+        return Judgement(expression, Outcome.UNKNOWN, "it needs earlier samples (--since)")
     counted = [one.findings.counted()[measure] for one in comparison.nodes]
     low, high = sum(one.low for one in counted), sum(one.high for one in counted)
     found = Interval(low, high)
@@ -387,7 +387,7 @@ def _of_figure(
         name = display_text(measure, limit=40)
         near = nearest_word(measure, known)
         meant = "" if near is None else f", but there is {near}"
-        return Judgement(expression, Outcome.UNKNOWN, f"no figure has the id {name}{meant}")
+        return Judgement(expression, Outcome.UNKNOWN, f"no metric has the id {name}{meant}")
     judged = list(_at_nodes(threshold, {node: lines[node] for node in nodes}, comparison))
     counts = Counter(one.outcome for one in judged)
     worst = next(one for one in (Outcome.REACHED, Outcome.UNKNOWN, Outcome.NOT_REACHED) if counts[one])
@@ -427,11 +427,11 @@ def _scaled(found: Expression, unit: Unit) -> Fraction:
     is_share = unit is Unit.SHARE
     if found.unit == "pt":
         if not is_share or not found.sign:
-            raise FailOnError("pt is for a change of a share")
+            raise FailOnError("pt is for the change of a share")
         return found.number * _PERCENT
     if found.unit == "%":
         if not is_share and not found.sign:
-            raise FailOnError(f"a change in percent has a sign, as in '{found.measure}>+20%'")
+            raise FailOnError(f"a change in percent needs a sign, as in '{found.measure}>+20%'")
         return found.number * _PERCENT
     scale: Fraction | int | None
     if unit is Unit.DURATION:
@@ -454,7 +454,7 @@ def _measured(found: Expression, line: Line, then: Line | None) -> tuple[Interva
     if not found.sign:
         return Interval(Fraction(line.value), Fraction(line.value)), ""
     if then is None or not isinstance(then.value, int | float):
-        return None, "the earlier samples do not know it"
+        return None, "the earlier samples do not have it"
     if then.value < 0:
         return None, "it was negative"
     change = FigureChange(reading(then.value), reading(line.value))

@@ -44,9 +44,9 @@ from rtui.keyspace.text.display import display
 from rtui.registry.expectations import Breach
 
 _WHAT: Final = {
-    "rdb_last_bgsave_status": "the last RDB",
-    "aof_last_bgrewrite_status": "the last rewrite of the AOF",
-    "aof_last_write_status": "the last write to the AOF",
+    "rdb_last_bgsave_status": "the last RDB save",
+    "aof_last_bgrewrite_status": "the last AOF rewrite",
+    "aof_last_write_status": "the last AOF write",
 }
 MOST_NODES: Final = 5
 
@@ -62,12 +62,12 @@ def failing(view: HealthView) -> Iterator[Finding]:
     evidence = []
     changes = view.number("rdb_changes_since_last_save")
     if changes is not None:
-        evidence.append(f"{humanize.counted(round(changes), 'change')} since the last RDB that was written")
+        evidence.append(f"{humanize.counted(round(changes), 'change')} since the last RDB save")
     stops, schedule = view.setting("stop-writes-on-bgsave-error"), view.setting("save")
     if stops is not None and view.text("rdb_last_bgsave_status") == "err":
         fail = stops == "yes" and schedule != ""
         why = "save is empty" if stops == "yes" and not fail else f"stop-writes-on-bgsave-error is {stops}"
-        evidence.append(f"writes {'fail with MISCONF' if fail else 'go on'}: {why}")
+        evidence.append(f"writes {'fail with MISCONF' if fail else 'continue'}: {why}")
     title = f"{' and '.join(failed)} failed"
     yield of_server(
         view, FAILING, f"{title[:1].upper()}{title[1:]}", command="redis-cli INFO persistence", evidence=evidence
@@ -82,7 +82,7 @@ def slow_fork(view: HealthView) -> Iterator[Finding]:
     evidence = []
     if each is not None:
         usual = " to ".join(map(humanize.seconds, USUAL_FORK_S_A_GIB))
-        evidence.append(f"{humanize.seconds(each)} for each GiB that is used; {usual} are usual")
+        evidence.append(f"{humanize.seconds(each)} per GiB used; {usual} is usual")
     title = f"The last fork took {humanize.seconds(took_us / 1e6)}"
     yield of_server(view, FORK, title, command="redis-cli INFO stats", evidence=evidence)
 
@@ -98,7 +98,7 @@ def broken(view: HealthView) -> Iterator[Finding]:
         return
     down_s = view.number("master_link_down_since_seconds")
     lasts = f" for {humanize.seconds(down_s)}" if down_s is not None and down_s > 0 else ""
-    syncing = "a full synchronisation is under way" if view.number("master_sync_in_progress") else ""
+    syncing = "a full resynchronisation is running" if view.number("master_sync_in_progress") else ""
     title = f"The link to the primary is down{lasts}"
     yield of_server(view, BROKEN, title, command=_REPLICATION_LINE, evidence=filter(None, (syncing,)))
 
@@ -134,15 +134,15 @@ def _is_far_behind(view: HealthView, replica: Replica) -> bool:
 
 def missing(view: HealthView) -> Iterator[Finding]:
     if view.number("repl_backlog_active") == 1 and view.number("connected_slaves") == 0:
-        yield of_server(view, MISSING, "No replica is connected any more", command=_REPLICATION_LINE)
+        yield of_server(view, MISSING, "No replica is connected", command=_REPLICATION_LINE)
 
 
 def short_backlog(view: HealthView) -> Iterator[Finding]:
     """Find a backlog that holds less than an outage lasts."""
     lasts_s, size = backlog_s(view), view.number("repl_backlog_size")
     if lasts_s is not None and size is not None and lasts_s * 1000 < view.levels.number(BACKLOG, "least"):
-        title = f"The replication backlog holds {humanize.seconds(lasts_s)} of the present writes"
-        evidence = (f"{humanize.size(size)}, {humanize.size(size / lasts_s)} written a second",)
+        title = f"The replication backlog holds {humanize.seconds(lasts_s)} of writes at the current rate"
+        evidence = (f"{humanize.size(size)}, {humanize.size(size / lasts_s)} written per second",)
         yield of_server(view, BACKLOG, title, command="redis-cli CONFIG GET repl-backlog-size", evidence=evidence)
 
 
@@ -174,7 +174,7 @@ def nodes_down(view: HealthView) -> Iterator[Finding]:
         for one in lost[:MOST_NODES]
     ]
     evidence.append(quorum.words)
-    title = f"{len(lost)} of {humanize.counted(len(told.peers), 'node')} of the cluster not reached"
+    title = f"{len(lost)} of {humanize.counted(len(told.peers), 'node')} of the cluster unreachable"
     yield of_server(view, NODES, title, command="redis-cli CLUSTER NODES", evidence=evidence)
 
 
@@ -189,7 +189,7 @@ def failing_sentinels(view: HealthView) -> Iterator[Finding]:
     doubts = [one for one in answering if "_down" in one.flags]
     lacking = not answering or (needed is not None and len(answering) < needed)
     if lacking:
-        takes = f", and a failover takes {needed}" if needed else ""
+        takes = f", and a failover needs {needed}" if needed else ""
         title = f"{len(answering)} of {humanize.counted(len(told.sentinels), 'Sentinel')} answer{takes}"
     elif len(named) > 1:
         title = f"The Sentinels name {len(named)} primaries: {' and '.join(sorted(named))}"
@@ -222,7 +222,7 @@ FINDERS: Final = (
     server_rule(
         CLUSTER,
         failing_cluster,
-        "cluster fails",
+        "cluster failing",
         ("cluster_state",),
         Source.CLUSTER_INFO,
         applies=lambda view: view.number("cluster_enabled") == 1,
@@ -244,11 +244,11 @@ FINDERS: Final = (
         applies=lambda view: _has_asked(view, Source.SENTINELS),
     ),
     server_rule(BROKEN, broken, "replication down", ("master_link_status",), _REPLICATION, applies=is_replica),
-    server_rule(FAILING, failing, "not saved", ("rdb_last_bgsave_status",), Source.INFO_PERSISTENCE),
+    server_rule(FAILING, failing, "persistence failing", ("rdb_last_bgsave_status",), Source.INFO_PERSISTENCE),
     server_rule(
         MISSING, missing, "no replica", ("connected_slaves",), _REPLICATION, applies=lambda view: not is_replica(view)
     ),
-    server_rule(LAGGING, lagging, "replica behind", (), _REPLICATION, applies=_is_primary_with_replicas),
+    server_rule(LAGGING, lagging, "replica lag", (), _REPLICATION, applies=_is_primary_with_replicas),
     server_rule(
         BACKLOG,
         short_backlog,
@@ -262,7 +262,7 @@ FINDERS: Final = (
     server_rule(
         HUGE_PAGES,
         huge_pages,
-        "huge pages",
+        "THP enabled",
         applies=lambda view: view.setting("disable-thp") is not None,
         needs_more=True,
     ),
@@ -380,7 +380,8 @@ def cliff_load(view: HealthView) -> Iterator[Finding]:
                 continue
             start = humanize.moment(cliff.start_s)
             title = (
-                f"{humanize.decimal(now)} {what} a second while {cliff.label} expires, {humanize.decimal(usual)} else"
+                f"{humanize.decimal(now)} {what} per second while {cliff.label} expires, "
+                f"{humanize.decimal(usual)} otherwise"
             )
             yield of_server(
                 view,
@@ -427,7 +428,7 @@ def expiring_hot_keys(view: HealthView) -> Iterator[Finding]:
                 keys=Amount(1),
                 memory=one.memory_bytes,
                 behind=behind_key(one.key),
-                evidence=[] if rate is None else [f"the server carries out {humanize.decimal(rate)} commands a second"],
+                evidence=[] if rate is None else [f"the server executes {humanize.decimal(rate)} commands per second"],
                 example_keys=(one.key,),
             )
 

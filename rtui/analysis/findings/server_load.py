@@ -56,10 +56,10 @@ def near_limit(view: HealthView) -> Iterator[Finding]:
         return
     evidence = [f"{humanize.size(counted)} of {humanize.size(limit)} used, policy {found.policy}"]
     if left_s is not None:
-        evidence.append(f"at the present growth it is full in {humanize.seconds(max(0, round(left_s)))}")
+        evidence.append(f"at the current growth it is full in {humanize.seconds(max(0, round(left_s)))}")
     so_far = view.latest.errors.get(OUT_OF_MEMORY) if view.told(Source.ERROR_STATS) is not None else None
     if so_far:
-        evidence.append(f"{humanize.counted(so_far, 'command')} failed with OOM since the statistics began")
+        evidence.append(f"{humanize.counted(so_far, 'command')} failed with OOM since start or CONFIG RESETSTAT")
     title = f"{humanize.share(counted / limit)} of maxmemory is used, and no key can be evicted"
     if failed:
         title = f"Memory is full: {humanize.counted(failed, 'command')} failed with OOM in this session"
@@ -79,7 +79,7 @@ def unlimited(view: HealthView) -> Iterator[Finding]:
     if view.number("maxmemory") != 0 or not resident or not total:
         return
     if resident >= view.levels.number(UNLIMITED, "share") * total:
-        title = f"No maxmemory, and {humanize.share(resident / total)} of the machine's memory is taken"
+        title = f"No maxmemory, and {humanize.share(resident / total)} of the machine's memory is in use"
         evidence = (f"{humanize.size(resident)} resident of {humanize.size(total)}",)
         yield of_server(view, UNLIMITED, title, command=_POLICY_LINE, memory=resident, evidence=evidence)
 
@@ -101,14 +101,14 @@ def fragmented(view: HealthView) -> Iterator[Finding]:
     evidence = [f"{humanize.size(used)} used, {humanize.size(resident)} resident"]
     tells_more = not view.text("mem_allocator").startswith("libc")  # its parts are made up, or of another kind
     parts = (
-        ("allocator_frag_bytes", "free between values in pages that are in use: activedefrag gives it back"),
-        ("allocator_rss_bytes", "in free pages that the allocator keeps: MEMORY PURGE returns them"),
-        ("rss_overhead_bytes", "taken by the program beside the allocator"),
+        ("allocator_frag_bytes", "free within pages in use: activedefrag returns it"),
+        ("allocator_rss_bytes", "in free pages of the allocator: MEMORY PURGE returns them"),
+        ("rss_overhead_bytes", "used outside the allocator"),
     )
     evidence += [
         f"{humanize.size(size)} {what}" for name, what in parts if tells_more and (size := view.number(name) or 0) > 0
     ]
-    title = f"{humanize.ratio(ratio)} as much memory is resident as is used"
+    title = f"{humanize.ratio(ratio)} fragmentation: RSS over used memory"
     yield of_server(view, FRAGMENTED, title, command=_LOOK, memory=resident - used, evidence=evidence)
 
 
@@ -139,7 +139,7 @@ def cannot_evict(view: HealthView) -> Iterator[Finding]:
 def other_policy(view: HealthView) -> Iterator[Finding]:
     policy, agreed = view.text("maxmemory_policy"), view.levels.words(POLICY, "policies")
     if policy not in agreed:
-        title = f"The eviction policy is {policy}; agreed is {' or '.join(agreed) or 'none'}"
+        title = f"The eviction policy is {policy}; expected is {' or '.join(agreed) or 'none'}"
         yield of_server(view, POLICY, title, command=_POLICY_LINE, evidence=filter(None, (eviction(view).meaning,)))
 
 
@@ -177,7 +177,7 @@ def banned(view: HealthView) -> Iterator[Finding]:
             f"{display(name.encode(), limit=_NAME_LIMIT)} was called {humanize.counted(stats.calls, 'time')}",
             where=display(name.encode(), limit=_NAME_LIMIT),
             command="redis-cli SLOWLOG GET 25",
-            evidence=(f"{took} of the server's time, {mean} each", *list(callers)[:MOST_EXAMPLES]),
+            evidence=(f"{took} of command time, {mean} each", *list(callers)[:MOST_EXAMPLES]),
         )
 
 
@@ -211,7 +211,7 @@ def slow(view: HealthView) -> Iterator[Finding]:
             command="redis-cli SLOWLOG GET 25" if key is None else key_line("MEMORY USAGE", key),
             behind=_keys_of(group.pattern),
             evidence=[
-                f"{humanize.seconds(group.total / 1e6)} together, last {humanize.moment(group.entries[0].at_s)} UTC",
+                f"{humanize.seconds(group.total / 1e6)} total, last {humanize.moment(group.entries[0].at_s)} UTC",
                 *list(examples)[:MOST_EXAMPLES],
                 *[f"sent by {who}" for who in list(callers)[:MOST_EXAMPLES] if who],
             ],
@@ -245,7 +245,7 @@ def fell(view: HealthView) -> Iterator[Finding]:
         yield of_server(
             view,
             HIT_RATIO,
-            f"{now} of the reads find their key; before it were {was}",
+            f"{now} of reads hit; before it was {was}",
             command="redis-cli INFO stats",
             evidence=(f"{humanize.counted(round(reads), 'read')} in {humanize.seconds(round(session.seconds))}",),
         )
@@ -268,7 +268,7 @@ def churn(view: HealthView) -> Iterator[Finding]:
     if rate is not None and rate > view.levels.number(CHURN, "rate"):
         connected = view.number("connected_clients")
         evidence = [] if connected is None else [f"{humanize.decimal(connected)} are connected"]
-        title = f"{humanize.decimal(rate)} new connections a second"
+        title = f"{humanize.decimal(rate)} new connections per second"
         yield of_server(view, CHURN, title, command="redis-cli INFO clients", evidence=evidence)
 
 
@@ -283,7 +283,9 @@ def near_client_limit(view: HealthView) -> Iterator[Finding]:
     else:
         return
     known = connected is not None and most is not None
-    evidence = [f"{humanize.decimal(connected or 0)} connected, {humanize.decimal(most or 0)} at most"] if known else []
+    evidence = (
+        [f"{humanize.decimal(connected or 0)} connected, maxclients {humanize.decimal(most or 0)}"] if known else []
+    )
     yield of_server(view, CLIENTS_LIMIT, title, command="redis-cli CLIENT LIST", evidence=evidence)
 
 
@@ -305,7 +307,7 @@ def large_requests(view: HealthView) -> Iterator[Finding]:
     sent = [(one, one.query_bytes or 0, "") for one in listed(view) or ()]
     found = [one for one in sent if limit and one[1] >= share * limit]
     found.sort(key=lambda one: -one[1])
-    yield from _with_buffers(view, QUERIES, found, ("query", "of requests under way", "too large a request"))
+    yield from _with_buffers(view, QUERIES, found, ("query", "of incomplete requests", "too large a request"))
 
 
 def _with_buffers(

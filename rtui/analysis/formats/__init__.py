@@ -36,7 +36,7 @@ def _head(report: Report) -> PageHead:
     if stats.memory_bytes is not None:
         tiles.append((humanize.written(stats.memory_bytes, humanize.size, mark), "memory of keys"))
     if stats.no_ttl_share is not None:
-        tiles.append((humanize.written(stats.no_ttl_share, humanize.share), "never expire"))
+        tiles.append((humanize.written(stats.no_ttl_share, humanize.share), "no TTL"))
     tiles.append((humanize.seconds(round(head.cost.server_us / 1e6, 1)), "server time"))
     tiles.append((humanize.seconds(round(head.cost.elapsed_s, 1)), "took"))
     warnings = [] if kind is CoverageKind.EXACT else [coverage_sentence(head.coverage)]

@@ -47,7 +47,7 @@ def _reading_text(found: Reading | None, spell: humanize.NumberFormat, state: Co
         return humanize.estimated(Estimate(found.low, value, found.high), spell)
     if found.high == math.inf:
         return spell(value, Mark.AT_LEAST)
-    return spell(value, Mark.EXACT) + (" of those seen" if found.is_of_seen else "")
+    return spell(value, Mark.EXACT) + (" of keys seen" if found.is_of_seen else "")
 
 
 def growth_text(change: FigureChange) -> str:
@@ -160,7 +160,7 @@ def finding_listing(found: FindingsComparison, top: int, listed: Sequence[Findin
         if fate not in listed and (number := len(found.of_fate(fate)))
     ]
     return GroupedRows(
-        "What became of findings",
+        "Changes of findings",
         ("severity", "rule", "finding"),
         groups,
         rest=f"Findings {', '.join(rest)}" if rest else "",

@@ -247,8 +247,8 @@ def _invocation(failures: Sequence[str], notes: Sequence[dict[str, Any]]) -> dic
 
 def _notifications(found: Found, checked: Sequence[str], before: str = "") -> list[dict[str, Any]]:
     """Return the rules that could not be judged, and the number of unlisted places; `before` names the node."""
-    notes = [(one.rule, f"{before}{one.rule} could not be judged: {one.why}.") for one in found.unjudged]
-    notes += [(one.rule, f"{before}{one.places:,} more places break {one.rule}.") for one in found.unlisted]
+    notes = [(one.rule, f"{before}{one.rule} could not be checked: {one.why}.") for one in found.unjudged]
+    notes += [(one.rule, f"{before}{one.places:,} more places violate {one.rule}.") for one in found.unlisted]
     return [
         {"associatedRule": {"id": rule, "index": checked.index(rule)}, "level": "warning", "message": {"text": text}}
         for rule, text in notes
@@ -362,7 +362,7 @@ def _lines(one: Finding) -> Iterator[str]:
     yield from (f"{what}: {text}" for what, text in one.explained[:2])
     if query := one.query:
         yield f"query: {query}"
-    yield f"look: {one.command}"
+    yield f"command: {one.command}"
 
 
 def _quiet_cases(suite: Element, found: Found, unfinished: str) -> None:

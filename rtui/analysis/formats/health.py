@@ -49,7 +49,6 @@ from rtui.analysis.formats.comparison import (
 from rtui.analysis.formats.csv_and_json import cell_value, table_records
 from rtui.analysis.formats.findings import finding_record, unjudged_records
 from rtui.analysis.health.durability_panels import ROLES
-from rtui.analysis.health.fields import FIELDS
 from rtui.analysis.health.panel import Line, Panel, State, nodes_table, value_text
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.readings import Direction
@@ -58,19 +57,19 @@ from rtui.analysis.report.thresholds import Judgement
 from rtui.keyspace.text.display import SafeText, display_text, quoted
 from rtui.registry.rules import Severity
 
-_FIGURE: Final = Column("figure", "figure", Unit.TEXT, 28)
+_METRIC: Final = Column("metric", "metric", Unit.TEXT, 28)
+_FIELD: Final = Column("field", "field", Unit.TEXT, 26, "Redis' name")
 _VALUE: Final = Column("value", "value", Unit.COUNT, 12)
 _THEN: Final = Column("then", "then", Unit.COUNT, 12)
 _NOW: Final = Column("now", "now", Unit.COUNT, 12)
 _CHANGE: Final = Column("change", "change", Unit.COUNT, 9, "From then to now")
-_STATE: Final = Column("state", "state", Unit.TEXT, 7, "Whether the value is normal, by the threshold beside it")
-_NORMAL: Final = Column("normal", "normal", Unit.TEXT, 20)
+_STATUS: Final = Column("status", "status", Unit.TEXT, 7, "Whether the value is as expected")
+_EXPECTED: Final = Column("expected", "expected", Unit.TEXT, 20)
 _SAID: Final = Column("said", "what it means here", Unit.TEXT)
 
 NO_FAILURES: Final[Mapping[str, str]] = MappingProxyType({})
 """All nodes have answered when they were asked last; of others a sentence says why not."""
 
-_FIELD: Final = Column("field", "field", Unit.TEXT)
 _MAIN: Final = (
     "used_memory", "maxmemory", "maxmemory_policy", "mem_fragmentation_ratio", "evicted_keys",
     "instantaneous_ops_per_sec", "hit_ratio", "cpu_main_thread", "connected_clients", "blocked_clients",
@@ -134,7 +133,7 @@ class NodePage:
 
     @property
     def word(self) -> SafeText:
-        return self.health.headline or SafeText("nothing wrong")
+        return self.health.headline or SafeText("no problems")
 
     @property
     def badge(self) -> tuple[str, str]:
@@ -170,7 +169,7 @@ def node_pages(views: Sequence[HealthView], comparison: HealthComparison | None 
 def figures_table(page: NodePage, panel: Panel) -> Table:
     values = (_VALUE,) if page.compared is None else (_THEN, _NOW, _CHANGE)
     rows = tuple(_figure_row(one, is_compared=page.compared is not None) for one in page.figures(panel))
-    return Table(panel.id, panel.title, (_FIGURE, *values, _STATE, _NORMAL, _SAID), rows)
+    return Table(panel.id, panel.title, (_METRIC, _FIELD, *values, _STATUS, _EXPECTED, _SAID), rows)
 
 
 def _figure_row(one: ComparedLine, *, is_compared: bool) -> Row:
@@ -179,7 +178,14 @@ def _figure_row(one: ComparedLine, *, is_compared: bool) -> Row:
     if is_compared:
         values = (cell_of(one.then), cell_of(now), change_of(one))
     state = "" if now is None or now.state is State.PLAIN else now.state.value
-    return (line.title, *values, state, line.normal, "" if now is None else line.said or cell_reason(line.value))
+    return (
+        line.title,
+        line.field,
+        *values,
+        state,
+        line.normal,
+        "" if now is None else line.said or cell_reason(line.value),
+    )
 
 
 def cell_of(line: Line | None) -> Cell:
@@ -230,7 +236,7 @@ def health_page(
     """
     nodes = node_pages(views, comparison)
     notes = [*([] if comparison is None else comparison.notes)]
-    notes += [display_text(f"{node} has not answered last: {why}") for node, why in failures.items()]
+    notes += [display_text(f"{node} did not answer the last poll: {why}") for node, why in failures.items()]
     lists = [Items(notes, "Notes"), Items(judgement_lines(judgements), "Thresholds")]
     if not sections:
         return BlockPage("rtui health", [*_summary(nodes), *lists, Paragraph((_MORE,))], head=_head(nodes))
@@ -252,7 +258,7 @@ def _head(pages: Sequence[NodePage]) -> PageHead:
     """Return the worst finding in a word; of a single node its main figures, too."""
     if len(pages) > 1:
         worst = next((one for one in pages if one.health.found.findings), None)
-        badge = ("nothing wrong", "") if worst is None else worst.badge
+        badge = ("no problems", "") if worst is None else worst.badge
         return PageHead("rtui health", humanize.counted(len(pages), "node"), badge)
     (page,) = pages
     lines = {line.id: line for panel in page.health.panels for line in panel.lines}
@@ -301,7 +307,7 @@ def _worst_findings(pages: Sequence[NodePage]) -> Iterator[Block]:
     parts = [humanize.counted(counts[Severity.ERROR], "error"), humanize.counted(counts[Severity.WARN], "warning")]
     text = f"{' and '.join(parts)} by {humanize.counted(len(rules), 'rule')}"
     text += f", {len(rows) - MOST_WORST:,} of them not shown" if len(rows) > MOST_WORST else ""
-    text += f"; not judged: {humanize.counted(len(unknown), 'rule')}" if unknown else ""
+    text += f"; not checked: {humanize.counted(len(unknown), 'rule')}" if unknown else ""
     yield Paragraph((f"{text}.",))
 
 
@@ -310,10 +316,9 @@ def _main_metrics(page: NodePage) -> Table:
     lines = {one.line.id: one for panel in page.health.panels for one in page.figures(panel)}
     shown = [lines[name] for name in _MAIN if name in lines]
     is_compared = page.compared is not None
-    fields = [SafeText(one.line.id if one.line.id in FIELDS else "") for one in shown]
-    rows = [(*_figure_row(one, is_compared=is_compared)[:-2], field) for one, field in zip(shown, fields, strict=True)]
+    rows = tuple(_figure_row(one, is_compared=is_compared)[:-2] for one in shown)
     values = (_THEN, _NOW, _CHANGE) if is_compared else (_VALUE,)
-    return Table("metrics", "Metrics", (_FIGURE, *values, _STATE, _FIELD), tuple(rows))
+    return Table("metrics", "Metrics", (_METRIC, _FIELD, *values, _STATUS), rows)
 
 
 def _fates(page: NodePage) -> Iterator[Block]:
@@ -354,12 +359,14 @@ class FigureEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     id: str
     title: str
+    field: str = ""
+    """Redis' name: a field of INFO, a setting or a command; empty for a figure that only rtui has."""
     value: Any
     """A number, a text, an estimate as a record, or null."""
     unit: str
     per_second: bool
     state: str
-    """`plain` where there is nothing to judge, `normal`, `watch`, `bad`, `unknown`."""
+    """`plain` where there is nothing to judge, `normal`, `warn`, `bad`, `unknown`."""
     unknown: UnknownEntry | None = None
     said: str = ""
     normal: str = ""
@@ -495,6 +502,7 @@ def _figure_entry(one: ComparedLine, *, is_compared: bool) -> FigureEntry:
     return FigureEntry(
         id=line.id,
         title=line.title,
+        field=line.field,
         value=None if now is None else _value(now.value),
         unit=line.unit.value,
         per_second=line.is_rate,

@@ -89,7 +89,7 @@ _ALL: Final = SafeText("all keys")
 _NO_TTL_STEPS: Final = 4
 _LABEL_LIMIT: Final = 60
 
-_BYTES = Column("memory", "bytes", Unit.BYTES)
+_BYTES = Column("memory", "memory", Unit.BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def icicle(report: Report) -> Markup:
         height=str(rows * ROW_HEIGHT_PX),
         data_rows=str(rows),
         role="group",
-        aria_label="Namespaces by size",
+        aria_label="Namespaces by memory",
     )
     measure = "keys" if root.stats.memory_bytes is None else "bytes"
     how = f"Each row is one level of namespaces; the width of a box is its share of the {measure}. "
@@ -133,7 +133,7 @@ def icicle(report: Report) -> Markup:
         element("h2", f"Namespaces by {measure}"),
         element("p", how, element("span", class_="hint"), class_="note", id="where"),
         drawn,
-        element("p", "all expire ", *steps, " none ever do", class_="note legend"),
+        element("p", "all with TTL ", *steps, " none", class_="note legend"),
         *([element("p", rest, class_="note")] if left_out else []),
         id="icicle",
     )
@@ -163,7 +163,7 @@ def _drawn(box: _Box, cells: Cells) -> Markup:
         facts.append(humanize.written(stats.share_memory, humanize.share))
     colour = "tx"
     if stats.no_ttl_share is not None:
-        facts.append(f"{humanize.written(stats.no_ttl_share, humanize.share)} never expire")
+        facts.append(f"{humanize.written(stats.no_ttl_share, humanize.share)} without TTL")
         colour = f"t{max(0, min(_NO_TTL_STEPS, round(plain(stats.no_ttl_share) * _NO_TTL_STEPS)))}"
     if box.node.kind is NodeKind.OTHER:
         name = OTHER
@@ -221,7 +221,7 @@ def timeline(report: Report) -> Markup:
     return element(
         "section",
         element("h2", "Coming expiries"),
-        element("p", "Keys by the moment at which they expire, in UTC; each chart has its own scale.", class_="note"),
+        element("p", "Keys by expiry time, in UTC; each chart has its own scale.", class_="note"),
         element("div", *charts, class_="charts"),
         element("ul", *cliffs, class_="cliffs") if found else Markup(""),
         id="timeline",
@@ -456,11 +456,11 @@ def _listing(block: blocks.GroupedRows, prefix: str) -> Markup:
 
 def _findings(found: Found, prefix: str) -> Markup:
     """Return the findings with reason, remedy and query; then the rules that could not be judged."""
-    rest = [f"Not judged: {', '.join(rules)} ({why})." for why, rules in found.doubts.items()]
+    rest = [f"Not checked: {', '.join(rules)} ({why})." for why, rules in found.doubts.items()]
     rest.append(f"{summary(found)} by {humanize.counted(len(found.judged), 'rule')}.")
     return element(
         "section",
-        element("h2", "What is wrong"),
+        element("h2", "Findings"),
         *map(_finding, found.findings),
         *(element("p", line, class_="note") for line in rest),
         id=f"{prefix}findings",
@@ -469,9 +469,9 @@ def _findings(found: Found, prefix: str) -> Markup:
 
 def _finding(one: Finding) -> Markup:
     rule = one.declared
-    facts = [("why", rule.reason), ("do", rule.remedy), ("how", rule.basis)]
+    facts = [("why", rule.reason), ("do", rule.remedy), ("note", rule.basis)]
     rows = [part for what, text in facts if text for part in (element("dt", what), element("dd", text))]
-    for what, typed in (("query", one.query), ("look", str(one.command))):
+    for what, typed in (("query", one.query), ("command", str(one.command))):
         rows += [element("dt", what), element("dd", element("code", typed))] if typed else []
     return element(
         "div",
@@ -485,19 +485,19 @@ def _finding(one: Finding) -> Markup:
 
 def _figures(block: blocks.FigureTable) -> Markup:
     """Return figures as a table, with charts where there is one at least."""
-    values = [column.title for column in block.table.columns[1:-3]]
+    values = [column.title for column in block.table.columns[2:-3]]
     has_charts = any(one.now is not None and plotted(one.now.history) for one in block.lines)
-    titles = ["figure", *values, "state", *(["session"] if has_charts else []), "normal", "what it means here"]
+    titles = ["metric", *values, "status", *(["session"] if has_charts else []), "expected", "what it means here"]
     head = (element("th", title, scope="col", class_="n" if title in values else None) for title in titles)
     rows = []
     for row, one in zip(block.table.rows, block.lines, strict=True):
-        title, *cells, state, normal, said = map(cell_text, row, block.table.columns)
+        title, field, *cells, state, normal, said = map(cell_text, row, block.table.columns)
         source = [element("span", f"source: {one.line.source}", class_="src")] if one.line.source else []
         chart = [element("td", Markup("") if one.now is None else spark(one.now))] if has_charts else []
         rows.append(
             element(
                 "tr",
-                element("td", title),
+                element("td", title, *([element("span", field, class_="src")] if field else [])),
                 *(element("td", text, class_="n") for text in cells),
                 element("td", state, class_=f"state {state}".strip()),
                 *chart,

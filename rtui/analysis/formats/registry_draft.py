@@ -95,9 +95,9 @@ def _introduction(head: Head, learnt: LearntPatterns) -> Iterator[str]:
     yield f"{keys} in {humanize.counted(len(learnt.patterns), 'pattern')}: {of}"
     if head.coverage.kind is not CoverageKind.EXACT:
         why = f": {display_text(head.coverage.reason)}" if head.coverage.reason else ""
-        yield f"Not every key was inspected{why}; there may be other patterns."
+        yield f"Not every key was analysed{why}; there may be other patterns."
     if learnt.without:
-        yield f"{humanize.keys(round(learnt.without), mark)} can have no pattern: an empty name, or over 4,096 bytes."
+        yield f"{humanize.keys(round(learnt.without), mark)} cannot have a pattern: empty name, or over 4,096 bytes."
     yield "A draft to edit: what each pattern is for and who answers for it, the names of its placeholders, and what is"
     yield "expected of its keys. That is what was seen, with room to grow. `rtui --registry FILE` uses it."
 
@@ -192,9 +192,9 @@ def _note(head: Head, learnt: LearntPatterns) -> str:
     """Return the gaps of the table."""
     notes = []
     if head.coverage.kind is not CoverageKind.EXACT:
-        notes.append("not every key was inspected: there may be other patterns")
+        notes.append("not every key was analysed: there may be other patterns")
     if learnt.without:
-        notes.append(f"{humanize.keys(round(learnt.without))} can have no pattern: an empty name, or over 4,096 bytes")
+        notes.append(f"{humanize.keys(round(learnt.without))} cannot have a pattern: empty name, or over 4,096 bytes")
     return "; ".join(notes)
 
 

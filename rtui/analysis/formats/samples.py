@@ -131,7 +131,7 @@ def read_samples(lines: Iterable[bytes]) -> SamplesFile:
     try:
         header = msgspec.convert(_safe(msgspec.json.decode(first)), SamplesHeader)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise SamplesFormatError(f"it is no file of samples: {display_text(str(error), limit=100)}") from None
+        raise SamplesFormatError(f"not a file of samples: {display_text(str(error), limit=100)}") from None
     histories: dict[str, SampleHistory] = {}
     latest: dict[str, Sample] = {}
     unread = 0
@@ -234,7 +234,7 @@ def health_prometheus(views: Sequence[HealthView], failed: Collection[str] = ())
     lines: list[str] = []
     nodes = dict.fromkeys([*(view.latest.node for view in views), *failed])
     answers = [({"node": node}, float(node not in failed)) for node in nodes]
-    up = FieldMetric("rtui_up", "gauge", "Whether the node has answered when it was asked last.", answers)
+    up = FieldMetric("rtui_up", "gauge", "Whether the node answered the last poll.", answers)
     for metric in (up, *_fields(views), *_lists(views), *_rules(views)):
         if metric.samples:
             about = metric.help.replace("\\", r"\\").replace("\n", r"\n")
@@ -276,7 +276,7 @@ def _lists(views: Sequence[HealthView]) -> Iterator[FieldMetric]:
     calls = _floats((at, one.calls) for at, one in commands)
     yield FieldMetric("rtui_command_calls_total", "counter", "calls of a command", calls)
     took = [(at, one.took_us / 1e6) for at, one in commands]
-    yield FieldMetric("rtui_command_seconds_total", "counter", "time that a command took", took)
+    yield FieldMetric("rtui_command_seconds_total", "counter", "total time of a command", took)
     yield FieldMetric("rtui_errors_total", "counter", "replies with an error code", _floats(errors))
     lags = [
         ({"node": node, "replica": display(one.address, limit=_LABEL_LIMIT)}, float(one.lag_s))
@@ -301,8 +301,8 @@ def _rules(views: Sequence[HealthView]) -> Iterator[FieldMetric]:
         ]
         unjudged = {one.rule for one in found.unjudged}
         checked += [({"node": node, "rule": rule}, float(rule not in unjudged)) for rule in found.checked]
-    yield FieldMetric("rtui_finding", "gauge", "what is wrong by a rule", broken)
-    yield FieldMetric("rtui_health_rule_checked", "gauge", "whether a rule could be judged", checked)
+    yield FieldMetric("rtui_finding", "gauge", "findings of a rule", broken)
+    yield FieldMetric("rtui_health_rule_checked", "gauge", "whether a rule could be checked", checked)
 
 
 def _labels(labels: dict[str, str]) -> str:

@@ -116,19 +116,18 @@ class _TextWriter:
             yield from self._paragraph(self._display.text(table.note, limit=4096), before="  ")
 
     def _figures(self, table: Table) -> Iterator[str]:
-        """Yield the figures of a panel; their normal ranges and meanings are wrapped beside them."""
-        rows = [
-            [cell_text(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows
-        ]
-        count = len(table.columns) - 2
-        widths = [max((cells_of(row[at]) for row in rows), default=0) for at in range(count)]
-        if count > 3 and rows:
-            widths = [max(width, len(one.title)) for width, one in zip(widths, table.columns[:count], strict=True)]
-            yield _aligned([one.title for one in table.columns[:count]], widths)
-        for row in rows:
-            normal, said = row[count:]
-            before = _aligned(row[:count], widths)
-            explained = "; ".join([*([f"normal: {normal}"] if normal else []), *([said] if said else [])])
+        """Yield the metrics of a panel; Redis' names, expected values and meanings are wrapped beside them."""
+        titles = [one.title for at, one in enumerate(table.columns[:-2]) if at != 1]
+        rows = [[cell_text(cell, one) for cell, one in zip(row, table.columns, strict=True)] for row in table.rows]
+        shown = [[title, *cells] for title, _, *cells, _, _ in rows]
+        widths = [max(map(cells_of, column)) for column in zip(*shown, strict=True)]
+        if len(titles) > 3 and rows:
+            widths = [max(width, len(title)) for width, title in zip(widths, titles, strict=True)]
+            yield _aligned(titles, widths)
+        for (_, field, *_, normal, said), cells in zip(rows, shown, strict=True):
+            before = _aligned(cells, widths)
+            expected = f"expected: {normal}" if normal else ""
+            explained = "; ".join(filter(None, (field, expected, said)))
             if self._width is None:
                 yield before + explained
                 continue
@@ -262,7 +261,7 @@ def ending_lines(found: Found) -> Iterator[str]:
     for rest in found.unlisted:
         yield f"not listed: {humanize.counted(rest.places, 'more place')} of {rest.rule}, all less costly"
     for why, rules in found.doubts.items():
-        yield f"not judged: {', '.join(rules)} ({why})"
+        yield f"not checked: {', '.join(rules)} ({why})"
     for note in found.notes:
         yield f"note: {note}"
     by = f"{humanize.counted(len(found.judged), 'rule')}: {', '.join(found.judged)}" if found.judged else "no rule"

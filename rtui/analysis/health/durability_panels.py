@@ -6,7 +6,7 @@ A panel each: Persistence and Replication.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
@@ -34,7 +34,7 @@ def persistence_panel(view: HealthView) -> Panel:
     """Return the figures of INFO persistence, and the cost of a fork with the memory used now."""
     notes = []
     if view.setting("save") == "" and view.number("aof_enabled") == 0:
-        notes.append(SafeText("nothing is saved: there is neither a schedule for RDB nor an AOF"))
+        notes.append(SafeText("Persistence is off: no RDB schedule (save) and no AOF (appendonly)"))
     return Panel("persistence", "Persistence", tuple(_saved_lines(view)), notes=tuple(notes))
 
 
@@ -47,16 +47,17 @@ def fork_s_a_gib(sample: Sample) -> float | None:
 def _saved_lines(view: HealthView) -> Iterator[Line]:
     lines, stats = Lines(view, Source.INFO_PERSISTENCE), Lines(view, Source.INFO_STATS)
     yield lines.gauge("rdb_last_bgsave_status", "last RDB", Unit.TEXT, About(_rdb_took(view), "ok", FAILING))
-    yield lines.computed("rdb_age", "since the last RDB", Unit.DURATION, _rdb_age, fields=("rdb_last_save_time",))
-    yield lines.gauge("rdb_changes_since_last_save", "changes since then", Unit.COUNT, About("lost if it ends now"))
-    yield lines.gauge("rdb_bgsave_in_progress", "RDBs being written", Unit.COUNT, About(_child(view)))
-    yield lines.gauge("aof_enabled", "AOF, 1 for on", Unit.NUMBER)
+    yield lines.computed("rdb_age", "age of the last RDB", Unit.DURATION, _rdb_age, fields=("rdb_last_save_time",))
+    unsaved = About("lost if the server stops now")
+    yield lines.gauge("rdb_changes_since_last_save", "changes since last save", Unit.COUNT, unsaved)
+    yield lines.gauge("rdb_bgsave_in_progress", "BGSAVE in progress", Unit.COUNT, About(_child(view)))
+    yield lines.gauge("aof_enabled", "append-only file (AOF)", Unit.NUMBER)
     if view.number("aof_enabled"):
-        yield lines.gauge("aof_last_write_status", "last write to the AOF", Unit.TEXT, About("", "ok", FAILING))
+        yield lines.gauge("aof_last_write_status", "last AOF write", Unit.TEXT, About("", "ok", FAILING))
         yield lines.gauge("aof_last_bgrewrite_status", "last AOF rewrite", Unit.TEXT, About("", "ok", FAILING))
-        yield lines.gauge("aof_current_size", "size of the AOF", Unit.BYTES)
-        yield lines.gauge("aof_rewrite_in_progress", "AOF rewrites under way", Unit.COUNT, About(_child(view)))
-        yield lines.rate("aof_delayed_fsync", "writes that wait for the disk", Unit.COUNT, "aof_delayed_fsync")
+        yield lines.gauge("aof_current_size", "AOF size", Unit.BYTES)
+        yield lines.gauge("aof_rewrite_in_progress", "AOF rewrite in progress", Unit.COUNT, About(_child(view)))
+        yield lines.rate("aof_delayed_fsync", "delayed fsyncs", Unit.COUNT, "aof_delayed_fsync")
     longest = humanize.seconds(view.levels.number(FORK, "longest") / 1000)
     yield stats.computed(
         "latest_fork",
@@ -68,13 +69,13 @@ def _saved_lines(view: HealthView) -> Iterator[Line]:
     )
     usual = " to ".join(map(humanize.seconds, USUAL_FORK_S_A_GIB))
     if view.number("latest_fork_usec"):
-        yield stats.computed("fork_per_gib", "fork for each GiB", Unit.DURATION, fork_s_a_gib, About("", usual))
-    yield lines.gauge("rdb_last_cow_size", "copied on write by the last RDB", Unit.BYTES)
+        yield stats.computed("fork_per_gib", "fork time per GiB", Unit.DURATION, fork_s_a_gib, About("", usual))
+    yield lines.gauge("rdb_last_cow_size", "copy-on-write, last RDB", Unit.BYTES)
     if view.number("aof_enabled"):
-        yield lines.gauge("aof_last_cow_size", "copied on write by the last rewrite", Unit.BYTES)
+        yield lines.gauge("aof_last_cow_size", "copy-on-write, last AOF", Unit.BYTES)
     pages = view.setting("disable-thp")
     if pages is not None:
-        yield lines.given("disable_thp", "huge pages switched off", Unit.TEXT, pages, About("", "yes", HUGE_PAGES))
+        yield lines.given("disable_thp", "THP disabled", Unit.TEXT, pages, About("", "yes", HUGE_PAGES))
 
 
 def _rdb_age(sample: Sample) -> float | None:
@@ -85,7 +86,7 @@ def _rdb_age(sample: Sample) -> float | None:
 
 def _rdb_took(view: HealthView) -> str:
     took = view.number("rdb_last_bgsave_time_sec")
-    return f"it took {humanize.seconds(took)}" if took is not None and took >= 0 else "none since the start"
+    return f"it took {humanize.seconds(took)}" if took is not None and took >= 0 else "none since the server started"
 
 
 def _child(view: HealthView) -> str:
@@ -93,8 +94,8 @@ def _child(view: HealthView) -> str:
     done, copied = view.number("current_fork_perc"), view.number("current_cow_size")
     if not (view.number("rdb_bgsave_in_progress") or view.number("aof_rewrite_in_progress")) or done is None:
         return ""
-    more = f", {humanize.size(copied)} copied on write so far" if copied else ""
-    return f"the child is {humanize.share(done / 100)} through{more}"
+    more = f", {humanize.size(copied)} of copy-on-write so far" if copied else ""
+    return f"{humanize.share(done / 100)} done{more}"
 
 
 def _fork_s(sample: Sample) -> float | None:
@@ -108,9 +109,9 @@ def _fork_said(view: HealthView) -> str:
     if not used:
         return ""
     if view.number("latest_fork_usec"):
-        return f"with {humanize.size(used)} used; nobody is answered meanwhile"
+        return f"with {humanize.size(used)} used; all clients wait during a fork"
     low, high = (humanize.seconds(one * used / GIB) for one in USUAL_FORK_S_A_GIB)
-    return f"none so far; with {humanize.size(used)} used it would usually be {low} to {high}"
+    return f"none so far; with {humanize.size(used)} used, expect {low} to {high}"
 
 
 CLUSTER: Final = "cluster-failing"
@@ -119,37 +120,37 @@ SENTINELS: Final = "sentinels-failing"
 
 _NODE: Final = Column("node", "node", Unit.NAME)
 _ROLE: Final = Column("role", "role", Unit.TEXT, 8)
-_LINK: Final = Column("link", "link", Unit.TEXT, 12, "Whether there is a connection to it")
+_LINK: Final = Column("link", "link", Unit.TEXT, 12, "State of the cluster bus link")
 _SLOTS: Final = Column("slots", "slots", Unit.NUMBER, 6)
 
 _SENTINEL: Final = Column("sentinel", "Sentinel", Unit.TEXT, 21)
 _SAYS: Final = Column(
-    "says", "says", Unit.TEXT, 0, "s_down: it does not reach the primary; o_down: nor do enough others"
+    "says", "says", Unit.TEXT, 0, "s_down: this Sentinel cannot reach the primary; o_down: a quorum agrees"
 )
 _PRIMARY: Final = Column("primary", "primary", Unit.TEXT, 21)
-_QUORUM: Final = Column("quorum", "quorum", Unit.NUMBER, 7, "How many must agree that the primary is dead")
-_SENTINELS: Final = Column("sentinels", "Sentinels", Unit.NUMBER, 9, "How many it knows")
-_REPLICAS: Final = Column("replicas", "replicas", Unit.NUMBER, 8, "How many it knows")
+_QUORUM: Final = Column("quorum", "quorum", Unit.NUMBER, 7, "Sentinels that must agree that the primary is down")
+_SENTINELS: Final = Column("sentinels", "Sentinels", Unit.NUMBER, 9, "Known to this Sentinel")
+_REPLICAS: Final = Column("replicas", "replicas", Unit.NUMBER, 8, "Known to this Sentinel")
 
 
 def cluster_lines(view: HealthView) -> Iterator[Line]:
     """Yield how the cluster is as this node sees it: its slots, its nodes, and whether enough are in reach."""
     lines = Lines(view, Source.CLUSTER_INFO)
-    yield lines.gauge("cluster_state", "cluster", Unit.TEXT, About("", "ok", CLUSTER))
-    yield lines.gauge("cluster_slots_assigned", "slots that have a node", Unit.NUMBER, About(normal=f"{SLOTS}"))
-    yield lines.gauge("cluster_slots_pfail", "slots whose node may be down", Unit.NUMBER, About(normal="0"))
-    yield lines.gauge("cluster_slots_fail", "slots whose node is down", Unit.NUMBER, About(normal="0"))
-    yield lines.gauge("cluster_known_nodes", "nodes", Unit.COUNT)
+    yield lines.gauge("cluster_state", "cluster state", Unit.TEXT, About("", "ok", CLUSTER))
+    yield lines.gauge("cluster_slots_assigned", "slots assigned", Unit.NUMBER, About(normal=f"{SLOTS}"))
+    yield lines.gauge("cluster_slots_pfail", "slots possibly failing", Unit.NUMBER, About(normal="0"))
+    yield lines.gauge("cluster_slots_fail", "slots failing", Unit.NUMBER, About(normal="0"))
+    yield lines.gauge("cluster_known_nodes", "known nodes", Unit.COUNT)
     yield lines.gauge("cluster_size", "primaries with slots", Unit.COUNT)
     told = view.told(Source.CLUSTER_NODES)
     if told is None:
-        yield lines.given("nodes_out_of_reach", "nodes out of reach", Unit.COUNT, view.unknown(Source.CLUSTER_NODES))
+        yield lines.given("nodes_out_of_reach", "unreachable nodes", Unit.COUNT, view.unknown(Source.CLUSTER_NODES))
         return
     quorum = quorum_of(told)
     about = About(
-        f"{quorum.reached} of {quorum.primaries} primaries with slots are in reach; {quorum.words}", "0", NODES
+        f"{quorum.reached} of {quorum.primaries} primaries with slots are reachable; {quorum.words}", "0", NODES
     )
-    yield lines.given("nodes_out_of_reach", "nodes out of reach", Unit.COUNT, len(out_of_reach(told)), about)
+    yield lines.given("nodes_out_of_reach", "unreachable nodes", Unit.COUNT, len(out_of_reach(told)), about)
 
 
 def out_of_reach(sample: Sample) -> tuple[Peer, ...]:
@@ -165,8 +166,8 @@ class Quorum:
 
     @property
     def words(self) -> str:
-        reached = f"{self.reached} of {self.primaries} primaries with slots are in reach"
-        return f"{reached}; a failover takes {self.primaries // 2 + 1} of them"
+        reached = f"{self.reached} of {self.primaries} primaries with slots are reachable"
+        return f"{reached}; a failover needs {self.primaries // 2 + 1} of them"
 
 
 def quorum_of(sample: Sample) -> Quorum:
@@ -183,10 +184,10 @@ def sentinel_lines(view: HealthView) -> Iterator[Line]:
         return
     answering = [one for one in told.sentinels if not one.failure]
     needed = needed_sentinels(told)
-    said = f"of {len(told.sentinels)} that were asked" + (f"; a failover takes {needed}" if needed else "")
+    said = f"of {len(told.sentinels)}" + (f"; a failover needs {needed}" if needed else "")
     about = About(said, "all", SENTINELS)
     lines = Lines(view, Source.SENTINELS)
-    yield lines.given("sentinels_answering", "Sentinels that answer", Unit.COUNT, len(answering), about)
+    yield lines.given("sentinels_answering", "Sentinels answering", Unit.COUNT, len(answering), about)
 
 
 def needed_sentinels(sample: Sample) -> int | None:
@@ -209,7 +210,7 @@ def quorum_tables(view: HealthView) -> Iterator[Table]:
             )
             for one in told.peers
         )
-        yield Table("peers", "Nodes as this one sees them", (_NODE, _ROLE, _STATE, _LINK, _SLOTS), peers)
+        yield Table("peers", "Nodes as seen by this node", (_NODE, _ROLE, _STATE, _LINK, _SLOTS), peers)
     told = view.told(Source.SENTINELS)
     if told is not None and told.sentinels:
         sentinels = tuple(
@@ -230,12 +231,12 @@ ROLES: Final = {"master": "primary", "slave": "replica"}
 LEAST_S: Final = 10.0
 """Rates of a shorter session say little of the usual load."""
 
-_NOT_PARTIAL: Final = "the backlog was too short, or a server that had other data became a replica"
+_NOT_PARTIAL: Final = "the backlog was too short, or the replica had other data"
 
 _REPLICA: Final = Column("replica", "replica", Unit.NAME)
 _STATE: Final = Column("state", "state", Unit.TEXT, 12)
-_BEHIND: Final = Column("behind", "behind", Unit.BYTES, 9, "Of the replication stream, that it has not acknowledged")
-_LAG: Final = Column("lag", "lag", Unit.DURATION, 6, "Since its last acknowledgement")
+_BEHIND: Final = Column("behind", "behind", Unit.BYTES, 9, "Bytes of the replication stream not yet acknowledged")
+_LAG: Final = Column("lag", "lag", Unit.DURATION, 6, "Time since its last acknowledgement")
 
 
 def replication_panel(view: HealthView) -> Panel:
@@ -257,7 +258,7 @@ def changes(view: HealthView) -> Iterator[str]:
         when = humanize.moment(after.at_ms / 1000)
         was, now = (str(one.info.get("role", "")) for one in (before, after))
         if SampleSpan(before, after).is_other_server:
-            yield f"another server answers since {when} UTC"
+            yield f"a different server since {when} UTC"
         elif was and now and was != now:
             yield f"{ROLES.get(was, was)} until {when} UTC"
         elif now == "slave" and _primary_of(before) != _primary_of(after):
@@ -287,31 +288,35 @@ def _lines(view: HealthView) -> Iterator[Line]:
     role = view.cell("role", Source.INFO_REPLICATION)
     shown = ROLES.get(role, role) if isinstance(role, str) else role
     yield lines.given("role", "role", Unit.TEXT, shown, About("; ".join(changes(view))))
+    version = "valkey_version" if view.text("valkey_version") else "redis_version"
+    server = replace(lines, source=Source.INFO_SERVER)
+    yield server.gauge(version, "version", Unit.TEXT)
+    yield server.gauge("uptime_in_seconds", "uptime", Unit.DURATION)
     if is_replica(view):
         yield from _as_replica(view, lines)
-    yield lines.gauge("connected_slaves", "replicas", Unit.COUNT, About("", "as many as there were", MISSING))
+    yield lines.gauge("connected_slaves", "connected replicas", Unit.COUNT, About("", "as many as before", MISSING))
     if view.number("connected_slaves"):
         lag = humanize.seconds(view.levels.number(LAGGING, "lag") / 1000)
         lags = [one.lag_s for one in view.latest.replicas if one.lag_s is not None and one.lag_s >= 0]
-        lagging = About("of the replica that is most behind", f"up to {lag}", LAGGING)
+        lagging = About("of the slowest replica", f"up to {lag}", LAGGING)
         longest = max(lags) if lags else view.unknown(Source.INFO_REPLICATION)
-        yield lines.given("replica_lag", "lag", Unit.DURATION, longest, lagging)
-        yield lines.computed("replica_behind", "not acknowledged", Unit.BYTES, most_behind, _behind_about(view))
+        yield lines.given("replica_lag", "replica lag", Unit.DURATION, longest, lagging)
+        yield lines.computed("replica_behind", "replica offset gap", Unit.BYTES, most_behind, _behind_about(view))
     if view.number("repl_backlog_active"):
-        yield lines.gauge("repl_backlog_size", "backlog", Unit.BYTES)
+        yield lines.gauge("repl_backlog_size", "replication backlog", Unit.BYTES)
         least = f"at least {humanize.seconds(view.levels.number(BACKLOG, 'least') / 1000)}"
         survives = backlog_s(view)
         yield lines.given(
             "backlog_seconds",
-            "outage that it survives",
+            "outage backlog covers",
             Unit.DURATION,
             survives,
-            About("" if survives is not None else "it takes writes, and 10 s of them, to tell", least, BACKLOG),
+            About("" if survives is not None else "known after 10 s of writes", least, BACKLOG),
         )
-        yield lines.rate("replicated", "written to replicas", Unit.BYTES, "master_repl_offset")
-        yield stats.gauge("sync_full", "full resyncs", Unit.COUNT, About("each takes a fork, and sends all data"))
+        yield lines.rate("replicated", "replication stream", Unit.BYTES, "master_repl_offset")
+        yield stats.gauge("sync_full", "full resyncs", Unit.COUNT, About("each forks and sends the whole dataset"))
         yield stats.gauge("sync_partial_ok", "partial resyncs", Unit.COUNT)
-        yield stats.gauge("sync_partial_err", "resyncs that could not be partial", Unit.COUNT, About(_NOT_PARTIAL))
+        yield stats.gauge("sync_partial_err", "failed partial resyncs", Unit.COUNT, About(_NOT_PARTIAL))
     if view.number("cluster_enabled"):
         yield from cluster_lines(view)
     yield from sentinel_lines(view)
@@ -321,7 +326,7 @@ def _behind_about(view: HealthView) -> About:
     """Return the meaning of unacknowledged bytes: the time to send them, and the most that a replica may miss."""
     size, session = most_behind(view.latest), view.session
     written = None if session is None or session.seconds < LEAST_S else session.rate("master_repl_offset")
-    said = f"{humanize.seconds(round(size / written, 1))} of the present writes" if size and written else ""
+    said = f"{humanize.seconds(round(size / written, 1))} at the current write rate" if size and written else ""
     share = humanize.share(view.levels.number(LAGGING, "backlog"))
     return About(said, f"up to {share} of the backlog", LAGGING)
 
@@ -331,10 +336,10 @@ def _as_replica(view: HealthView, lines: Lines) -> Iterator[Line]:
     said = f"for {humanize.seconds(down_s)}" if down_s is not None and down_s > 0 else ""
     yield lines.given("primary", "primary", Unit.TEXT, SafeText(_primary_of(view.latest)))
     yield lines.gauge("master_link_status", "link to the primary", Unit.TEXT, About(said, "up", BROKEN))
-    yield lines.gauge("master_last_io_seconds_ago", "primary last heard of", Unit.DURATION)
+    yield lines.gauge("master_last_io_seconds_ago", "last contact with primary", Unit.DURATION)
     if view.number("master_sync_in_progress"):
-        yield lines.gauge("master_sync_total_bytes", "full resync, bytes in all", Unit.BYTES)
-        yield lines.gauge("master_sync_read_bytes", "full resync, bytes received", Unit.BYTES)
+        yield lines.gauge("master_sync_total_bytes", "full resync, total", Unit.BYTES)
+        yield lines.gauge("master_sync_read_bytes", "full resync, received", Unit.BYTES)
 
 
 def _tables(view: HealthView) -> Iterator[Table]:

@@ -33,60 +33,64 @@ MAIN_THREAD: Final = ("used_cpu_user_main_thread", "used_cpu_sys_main_thread")
 WHOLE_PROCESS: Final = ("used_cpu_user", "used_cpu_sys")
 
 _COMMAND: Final = Column("command", "command", Unit.TEXT, 18)
-_CALLS: Final = Column("calls", "calls", Unit.COUNT, 12, "Since the statistics began")
-_SHARE: Final = Column("share_of_time", "time", Unit.SHARE, 5, "Of the time of all commands since the statistics began")
-_MEAN: Final = Column("mean", "mean", Unit.DURATION, 7, "Time of a call")
+_CALLS: Final = Column("calls", "calls", Unit.COUNT, 12, "Since start or CONFIG RESETSTAT")
+_SHARE: Final = Column(
+    "share_of_time", "time", Unit.SHARE, 5, "Of the time of all commands since the last CONFIG RESETSTAT"
+)
+_MEAN: Final = Column("mean", "mean", Unit.DURATION, 7, "Mean time per call")
 _PERCENTILES: Final = tuple(
-    Column(f"p{name.replace('.', '_')}", f"p{name}", Unit.DURATION, 7, f"{name} % of the calls took no longer")
+    Column(f"p{name.replace('.', '_')}", f"p{name}", Unit.DURATION, 7, f"{name} % of calls took at most this long")
     for name in ("50", "99", "99.9")
 )
-_SESSION_CALLS: Final = Column("session_calls", "calls now", Unit.COUNT, 10, "In this session")
+_SESSION_CALLS: Final = Column("session_calls", "recent calls", Unit.COUNT, 10, "In this session")
 _SESSION_SHARE: Final = Column(
-    "session_share", "time now", Unit.SHARE, 8, "Of the time of all commands in this session"
+    "session_share", "recent time", Unit.SHARE, 8, "Share of the time of all commands in this session"
 )
-_REJECTED: Final = Column("rejected", "rejected", Unit.COUNT, 9, "Refused before they ran: rights, arguments, memory")
+_REJECTED: Final = Column(
+    "rejected", "rejected", Unit.COUNT, 9, "Rejected before execution: permissions, arguments, memory"
+)
 _FAILED: Final = Column("failed", "failed", Unit.COUNT, 9, "Ended with an error")
 
 _ERROR: Final = Column("error", "error", Unit.TEXT, 20)
-_TIMES: Final = Column("times", "times", Unit.COUNT, 10, "Since the statistics began")
-_SESSION_TIMES: Final = Column("session_times", "now", Unit.COUNT, 8, "In this session")
+_TIMES: Final = Column("times", "count", Unit.COUNT, 10, "Since start or CONFIG RESETSTAT")
+_SESSION_TIMES: Final = Column("session_times", "recent", Unit.COUNT, 8, "In this session")
 
 
 def load_panel(view: HealthView) -> Panel:
     """Return the figures of INFO stats, cpu and clients, and tables of commands and errors."""
     own = view.latest.own.commands
-    notes = [SafeText(f"{humanize.counted(own, 'command')} of this session so far are rtui's own")] if own else []
+    notes = [SafeText(f"{humanize.counted(own, 'command')} of this session are rtui's own")] if own else []
     return Panel("load", "Load", tuple(_lines(view)), tuple(_tables(view)), tuple(notes))
 
 
 def _lines(view: HealthView) -> Iterator[Line]:
     stats, clients = Lines(view, Source.INFO_STATS), Lines(view, Source.INFO_CLIENTS)
-    yield stats.rate("commands", "commands", Unit.COUNT, "total_commands_processed")
-    yield stats.gauge("instantaneous_ops_per_sec", "commands a second, by the server", Unit.COUNT)
+    yield stats.rate("commands", "commands processed", Unit.COUNT, "total_commands_processed")
+    yield stats.gauge("instantaneous_ops_per_sec", "commands per second", Unit.COUNT)
     yield stats.over_time(
         "hit_ratio",
         "hit ratio",
         Unit.SHARE,
         lambda span: span.hit_ratio,
-        About(_since_start(view), "what it has been so far", HIT_RATIO),
+        About(_since_start(view), "as since the last reset", HIT_RATIO),
         counters=("keyspace_hits", "keyspace_misses"),
         otherwise=NO_READS,
     )
-    yield stats.rate("net_input", "received", Unit.BYTES, "total_net_input_bytes")
-    yield stats.rate("net_output", "sent", Unit.BYTES, "total_net_output_bytes")
+    yield stats.rate("net_input", "network input", Unit.BYTES, "total_net_input_bytes")
+    yield stats.rate("net_output", "network output", Unit.BYTES, "total_net_output_bytes")
     yield from _processor(view)
     connected, most = view.number("connected_clients"), view.number("maxclients")
-    said = f"of {humanize.decimal(most)} at most" if most and connected is not None else ""
+    said = f"maxclients is {humanize.decimal(most)}" if most and connected is not None else ""
     share = humanize.share(view.levels.number(CLIENTS_LIMIT, "share"))
     yield clients.gauge(
         "connected_clients", "connected clients", Unit.COUNT, About(said, f"below {share} of maxclients", CLIENTS_LIMIT)
     )
-    yield clients.gauge("blocked_clients", "blocked clients", Unit.COUNT, About("they wait in BLPOP, XREAD BLOCK …"))
+    yield clients.gauge("blocked_clients", "blocked clients", Unit.COUNT)
     new = f"below {view.levels.number(CHURN, 'rate'):g}/s"
     received = "total_connections_received"
     yield stats.rate("new_connections", "new connections", Unit.COUNT, received, about=About("", new, CHURN))
-    yield stats.rate("rejected_connections", "refused connections", Unit.COUNT, "rejected_connections")
-    yield stats.rate("error_replies", "errors replied", Unit.COUNT, "total_error_replies")
+    yield stats.rate("rejected_connections", "rejected connections", Unit.COUNT, "rejected_connections")
+    yield stats.rate("error_replies", "error replies", Unit.COUNT, "total_error_replies")
 
 
 def _processor(view: HealthView) -> Iterator[Line]:
@@ -96,24 +100,24 @@ def _processor(view: HealthView) -> Iterator[Line]:
     normal = f"below {humanize.share(view.levels.number(CPU, 'share'))} of one core"
     yield lines.over_time(
         "cpu_main_thread" if knows_threads else "cpu",
-        "processor, main thread" if knows_threads else "processor",
+        "CPU, main thread" if knows_threads else "CPU",
         Unit.SHARE,
         lambda span: span.rate(*counters),
-        About("commands are carried out by this thread alone", normal, CPU) if knows_threads else About("of one core"),
+        About("this thread executes all commands", normal, CPU) if knows_threads else About("of one core"),
         counters=counters,
     )
     if knows_threads:
         yield lines.over_time(
             "cpu",
-            "processor, all threads",
+            "CPU, all threads",
             Unit.SHARE,
             lambda span: span.rate(*WHOLE_PROCESS),
-            About("of one core; the I/O threads take part"),
+            About("of one core; includes I/O threads"),
             counters=WHOLE_PROCESS,
         )
     threads = view.setting("io-threads")
     if threads is not None:
-        said = ["the main thread is one of them", *_threaded(view)]
+        said = ["including the main thread", *_threaded(view)]
         yield lines.given("io_threads", "I/O threads", Unit.TEXT, threads, About("; ".join(said)))
 
 
@@ -125,7 +129,7 @@ def _threaded(view: HealthView) -> Iterator[str]:
     ):
         some, total = view.number(by_threads), view.number(all_of_it)
         if some is not None and total and some <= total:
-            yield f"threads have done {humanize.share(some / total)} of the {what}"
+            yield f"{humanize.share(some / total)} of {what} were threaded"
 
 
 def _since_start(view: HealthView) -> str:
@@ -134,7 +138,7 @@ def _since_start(view: HealthView) -> str:
     if hits is None or misses is None:
         return ""
     hits, misses = max(0.0, hits - view.latest.own.hits), max(0.0, misses - view.latest.own.misses)
-    return f"{humanize.share(hits / (hits + misses))} since the statistics began" if hits + misses else ""
+    return f"{humanize.share(hits / (hits + misses))} since the last CONFIG RESETSTAT" if hits + misses else ""
 
 
 def _tables(view: HealthView) -> Iterator[Table]:
@@ -174,8 +178,8 @@ def _commands(view: HealthView, commands: dict[str, CommandStats]) -> Table:
             )
         )
     columns = (_COMMAND, _CALLS, _SHARE, _MEAN, *_PERCENTILES, _SESSION_CALLS, _SESSION_SHARE, _REJECTED, _FAILED)
-    note = f"The {MOST_COMMANDS} of {len(commands)} that took most time." if len(commands) > MOST_COMMANDS else ""
-    return Table("commands", "Commands by the time they took", columns, tuple(rows), note=note)
+    note = f"The top {MOST_COMMANDS} of {len(commands)} by total time." if len(commands) > MOST_COMMANDS else ""
+    return Table("commands", "Commands by total time", columns, tuple(rows), note=note)
 
 
 def _times(one: CommandStats, unknown: Unknown) -> tuple[Cell, Cell, Cell]:
@@ -198,9 +202,9 @@ _NAME: Final = Column("name", "name", Unit.NAME, 12)
 _LIBRARY: Final = Column("library", "library", Unit.NAME, 16)
 _USER: Final = Column("user", "user", Unit.NAME, 8)
 _CLASS: Final = Column("class", "class", Unit.TEXT, 10)
-_OUTPUT: Final = Column("output", "output", Unit.BYTES, 9, "Replies that it has not read yet")
-_QUERY: Final = Column("query", "query", Unit.BYTES, 9, "Sent by it and not carried out yet")
-_TOTAL: Final = Column("total", "memory", Unit.BYTES, 9, "All that the server holds for it")
+_OUTPUT: Final = Column("output", "output", Unit.BYTES, 9, "Output buffer: replies not yet read")
+_QUERY: Final = Column("query", "query", Unit.BYTES, 9, "Query buffer: requests not yet executed")
+_TOTAL: Final = Column("total", "memory", Unit.BYTES, 9, "Total memory of the connection")
 _CONNECTED: Final = Column("connected", "connected", Unit.DURATION, 9)
 _IDLE: Final = Column("idle", "idle", Unit.DURATION, 7)
 _LAST: Final = Column("last", "last command", Unit.TEXT, 14)
@@ -209,8 +213,8 @@ _STATE: Final = Column("state", "state", Unit.TEXT, 10)
 _SUBSCRIPTIONS: Final = Column("subscriptions", "subscribed", Unit.COUNT, 10, "Channels, patterns and shard channels")
 
 _CLIENTS: Final = Column("clients", "clients", Unit.COUNT, 8)
-_HARD: Final = Column("hard", "closed at", Unit.BYTES, 9)
-_SOFT: Final = Column("soft", "or above", Unit.BYTES, 9)
+_HARD: Final = Column("hard", "hard limit", Unit.BYTES, 9)
+_SOFT: Final = Column("soft", "soft limit", Unit.BYTES, 9)
 _FOR: Final = Column("for", "for", Unit.DURATION, 6)
 
 _WHEN: Final = Column("when", "when, UTC", Unit.TIME, 19)
@@ -245,7 +249,7 @@ def clients_panel(view: HealthView) -> Panel:
     missing = view.latest.missing.get(Source.CLIENTS)
     notes = []
     if missing is not None:
-        notes.append(SafeText(f"clients are not listed: {missing.detail or missing.reason}"))
+        notes.append(SafeText(f"CLIENT LIST is not available: {missing.detail or missing.reason}"))
     return Panel("clients", "Clients", tuple(_client_lines(view)), tuple(_client_tables(view)), tuple(notes))
 
 
@@ -280,11 +284,11 @@ def _client_lines(view: HealthView) -> Iterator[Line]:
     lines, stats = Lines(view, Source.INFO_CLIENTS), Lines(view, Source.INFO_STATS)
     share = humanize.share(view.levels.number(CLIENTS_LIMIT, "share"))
     limit = About("", f"below {share} of maxclients", CLIENTS_LIMIT)
-    yield lines.gauge("connected_clients", "connected", Unit.COUNT, limit)
-    yield lines.gauge("maxclients", "at most", Unit.COUNT)
-    yield lines.gauge("blocked_clients", "blocked", Unit.COUNT)
-    yield lines.gauge("pubsub_clients", "subscribed", Unit.COUNT)
-    yield lines.gauge("tracking_clients", "with client-side caching", Unit.COUNT)
+    yield lines.gauge("connected_clients", "connected clients", Unit.COUNT, limit)
+    yield lines.gauge("maxclients", "client limit", Unit.COUNT)
+    yield lines.gauge("blocked_clients", "blocked clients", Unit.COUNT)
+    yield lines.gauge("pubsub_clients", "Pub/Sub clients", Unit.COUNT)
+    yield lines.gauge("tracking_clients", "tracking clients", Unit.COUNT)
     found = listed(view)
     size = humanize.size(view.levels.number(BUFFERS, "size"))
     yield lines.given(
@@ -292,7 +296,7 @@ def _client_lines(view: HealthView) -> Iterator[Line]:
         "largest output buffer",
         Unit.BYTES,
         view.unknown(Source.CLIENTS) if found is None else max((one.output_bytes or 0 for one in found), default=None),
-        About("", f"below {size}, and below the limit of the class", BUFFERS),
+        About("", f"below {size} and the class limit", BUFFERS),
     )
     limit_bytes, portion = query_limit(view), humanize.share(view.levels.number(QUERIES, "share"))
     bound = f", of {humanize.size(limit_bytes)}" if limit_bytes else ""
@@ -304,25 +308,23 @@ def _client_lines(view: HealthView) -> Iterator[Line]:
         About("", f"below {portion} of client-query-buffer-limit{bound}", QUERIES),
     )
     memory = Lines(view, Source.INFO_MEMORY)
-    yield memory.gauge("mem_clients_normal", "memory of normal clients", Unit.BYTES)
-    yield stats.gauge(
-        "client_output_buffer_limit_disconnections", "closed for their output", Unit.COUNT, About("so far")
-    )
-    yield stats.gauge("client_query_buffer_limit_disconnections", "closed for their query", Unit.COUNT, About("so far"))
-    yield stats.gauge("evicted_clients", "evicted", Unit.COUNT, About("so far, by maxmemory-clients"))
+    yield memory.gauge("mem_clients_normal", "client memory", Unit.BYTES)
+    yield stats.gauge("client_output_buffer_limit_disconnections", "closed by output limit", Unit.COUNT)
+    yield stats.gauge("client_query_buffer_limit_disconnections", "closed by query limit", Unit.COUNT)
+    yield stats.gauge("evicted_clients", "evicted clients", Unit.COUNT, About("by maxmemory-clients"))
 
 
 def _client_tables(view: HealthView) -> Iterator[Table]:
     found = listed(view)
     if found:
         columns = (_ADDRESS, _NAME, _LIBRARY, _USER, _CLASS, _OUTPUT, _QUERY, _TOTAL, _CONNECTED, _IDLE, _LAST, _STATE)
-        yield Table("clients", "Clients, the largest buffers first", columns, tuple(map(_row, found)))
+        yield Table("clients", "Clients by buffer size", columns, tuple(map(_row, found)))
         subscribers = [one for one in found if one.subscriptions]
         if subscribers:
             subscribers.sort(key=lambda one: -(one.subscriptions or 0))
             of_one = (_ADDRESS, _NAME, _LIBRARY, _USER, _SUBSCRIPTIONS, _OUTPUT, _IDLE)
             told = tuple((*_who(one), one.subscriptions, one.output_bytes, one.idle_s) for one in subscribers)
-            yield Table("subscribers", "Who is subscribed", of_one, told)
+            yield Table("subscribers", "Subscribers", of_one, told)
         libraries = Counter(one.library for one in found)
         yield Table("libraries", "Clients by library", (_LIBRARY, _CLIENTS), tuple(libraries.most_common()))
     bounds = limits(view)
@@ -331,12 +333,12 @@ def _client_tables(view: HealthView) -> Iterator[Table]:
             (name, one.hard_bytes or "no limit", one.soft_bytes or "no limit", one.soft_s if one.soft_bytes else None)
             for name, one in bounds.items()
         )
-        yield Table("buffer_limits", "Limits of output buffers", (_CLASS, _HARD, _SOFT, _FOR), rows)
+        yield Table("buffer_limits", "Output buffer limits", (_CLASS, _HARD, _SOFT, _FOR), rows)
     callers = tuple(_keys_callers(view))
     if callers:
-        note = "From the slow log and the last commands of the clients; others may have sent KEYS, too."
+        note = "From the slow log and each client's last command; other clients may have sent KEYS, too."
         of_call = (_WHEN, _ADDRESS, _NAME, _PATTERN, _TOOK)
-        yield Table("keys_callers", "Who sends KEYS", of_call, callers, note=note)
+        yield Table("keys_callers", "Clients sending KEYS", of_call, callers, note=note)
 
 
 def _who(one: ClientFigures) -> tuple[Cell, ...]:

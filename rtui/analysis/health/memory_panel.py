@@ -21,11 +21,11 @@ from rtui.registry.rules import Severity
 NO_EVICTION: Final = "noeviction"
 
 _ORDERS: Final = {
-    "lru": "those that nobody has used for longest first",
-    "lrm": "those that nobody has changed for longest first",
-    "lfu": "those that are used least first",
-    "random": "any of them",
-    "ttl": "those that expire soonest first",
+    "lru": "least recently used first",
+    "lrm": "least recently modified first",
+    "lfu": "least frequently used first",
+    "random": "at random",
+    "ttl": "soonest to expire first",
 }
 """The keys that go first, by the second word of a policy."""
 
@@ -71,22 +71,22 @@ class Eviction:
         if not self.policy:
             return ""
         if self.limit_bytes == 0:
-            return "there is no maxmemory, so no key is ever evicted"
+            return "maxmemory is not set, so no key is ever evicted"
         if self.policy == NO_EVICTION:
-            return "when memory is full no key goes, and commands that need more memory fail with OOM"
+            return "when memory is full, no key is evicted, and commands that need more memory fail with OOM"
         which, _, order = self.policy.partition("-")
         if which not in ("allkeys", "volatile") or order not in _ORDERS:
             return ""
-        keys = "keys go" if which == "allkeys" else "keys with a TTL go"
-        return f"when memory is full {keys}, {_ORDERS[order]}{self._stays}"
+        keys = "keys are" if which == "allkeys" else "keys with a TTL are"
+        return f"when memory is full, {keys} evicted, {_ORDERS[order]}{self._stays}"
 
     @property
     def _stays(self) -> str:
         if not self.takes_expiring_only or self.keys is None or self.expiring_keys is None or not self.keys:
             return ""
         if not self.expiring_keys:
-            return "; no key has one, so nothing can be evicted and writes fail with OOM"
-        return f"; {humanize.share(1 - self.expiring_keys / self.keys)} of the keys have none and stay"
+            return "; no key has a TTL, so nothing can be evicted and writes fail with OOM"
+        return f"; {humanize.share(1 - self.expiring_keys / self.keys)} of the keys have no TTL and stay"
 
 
 def eviction(view: HealthView) -> Eviction:
@@ -121,15 +121,19 @@ def _weights(nodes: list[Node], order: str) -> Iterator[tuple[float, Node, str]]
     if order in ("lru", "lrm"):
         longest = range(len(IDLE_EDGES_S), 0, -1)
         for keys, node, at in _first_bin([(node, node.stats.idle) for node in nodes], longest):
-            yield keys, node, f"{humanize.keys(round(keys))} not used for {humanize.seconds(IDLE_EDGES_S[at - 1])}"
+            yield keys, node, f"{humanize.keys(round(keys))} idle for {humanize.seconds(IDLE_EDGES_S[at - 1])}"
     elif order == "lfu":
         lowest = range(len(FREQUENCY_EDGES))
         for keys, node, at in _first_bin([(node, node.stats.frequency) for node in nodes], lowest):
-            yield keys, node, f"{humanize.keys(round(keys))} with a counter below {FREQUENCY_EDGES[at]}"
+            yield keys, node, f"{humanize.keys(round(keys))} with a LFU counter below {FREQUENCY_EDGES[at]}"
     elif order == "ttl":
         for node in nodes:
             if node.stats.soonest_expiry_s is not None:
-                yield -node.stats.soonest_expiry_s, node, f"from {humanize.moment(node.stats.soonest_expiry_s)} UTC on"
+                yield (
+                    -node.stats.soonest_expiry_s,
+                    node,
+                    f"expiring from {humanize.moment(node.stats.soonest_expiry_s)} UTC",
+                )
 
 
 def _first_bin(
@@ -151,23 +155,23 @@ POLICY: Final = "eviction-policy"
 SWAPPED: Final = "memory-swapped"
 
 _PARTS: Final = (
-    ("used_memory_dataset", "data"),
-    ("used_memory_startup", "the server itself, when it was started"),
-    ("mem_overhead_db_hashtable_rehashing", "tables of keys that are being resized"),
-    ("mem_clients_normal", "buffers of clients"),
-    ("mem_clients_slaves", "buffers of replicas"),
+    ("used_memory_dataset", "dataset"),
+    ("used_memory_startup", "startup"),
+    ("mem_overhead_db_hashtable_rehashing", "hash tables being resized"),
+    ("mem_clients_normal", "client buffers"),
+    ("mem_clients_slaves", "replica buffers"),
     ("mem_replication_backlog", "replication backlog"),
-    ("mem_total_replication_buffers", "replication buffers, with the backlog"),
+    ("mem_total_replication_buffers", "replication buffers and backlog"),
     ("mem_aof_buffer", "AOF buffers"),
-    ("mem_cluster_links", "links to other nodes of the cluster"),
-    ("used_memory_vm_total", "engines of scripts and functions"),
+    ("mem_cluster_links", "cluster bus links"),
+    ("used_memory_vm_total", "script engines"),
     ("used_memory_scripts", "scripts and functions"),
 )
 
 _DATA: Final = ("used_memory", "used_memory_startup", "used_memory_dataset")
 
 _PART: Final = Column("part", "used for", Unit.TEXT, 0)
-_BYTES: Final = Column("bytes", "bytes", Unit.BYTES, 9)
+_BYTES: Final = Column("bytes", "memory", Unit.BYTES, 9)
 _OF_USED: Final = Column("share_of_used", "share", Unit.SHARE, 5, "Of used memory")
 
 _DATABASE: Final = Column("db", "db", Unit.NUMBER, 4)
@@ -181,74 +185,73 @@ def memory_panel(view: HealthView) -> Panel:
     found = eviction(view)
     notes = [SafeText(why)] if (why := found.meaning) else []
     if view.report is not None and found.limit_bytes and (names := first_to_go(found.policy, view.report)):
-        notes.append(SafeText(f"by the report of the keys, first would go {names}"))
+        notes.append(SafeText(f"by the report of the keys, the first to be evicted would be {names}"))
     return Panel("memory", "Memory", tuple(_lines(view, found)), tuple(_tables(view)), tuple(notes))
 
 
 def _lines(view: HealthView, found: Eviction) -> Iterator[Line]:
     lines, stats = Lines(view, Source.INFO_MEMORY), Lines(view, Source.INFO_STATS)
     limit, used = found.limit_bytes, view.number("used_memory")
-    of = f"{humanize.share(used / limit)} of the limit" if used is not None and limit else ""
-    yield lines.gauge("used_memory", "used", Unit.BYTES, About(of, _below(view), NEAR_LIMIT))
-    yield lines.gauge("used_memory_peak", "highest so far", Unit.BYTES)
+    of = f"{humanize.share(used / limit)} of maxmemory" if used is not None and limit else ""
+    yield lines.gauge("used_memory", "used memory", Unit.BYTES, About(of, _below(view), NEAR_LIMIT))
     least = humanize.share(view.levels.number(SWAPPED, "ratio"))
-    resident = About("what the operating system has given", f"at least {least} of what is used", SWAPPED)
-    yield lines.gauge("used_memory_rss", "resident", Unit.BYTES, resident)
+    resident = About("", f"at least {least} of used_memory", SWAPPED)
     total = view.number("total_system_memory")
     machine = f"the machine has {humanize.size(total)}" if total else ""
     yield lines.given(
         "maxmemory",
-        "limit",
+        "memory limit",
         Unit.BYTES,
         "no limit" if limit == 0 else view.cell("maxmemory", Source.INFO_MEMORY),
-        About(machine, "set, where the machine's memory is not far larger than the data", UNLIMITED),
+        About(machine, "a limit, unless memory far exceeds the data", UNLIMITED),
     )
+    yield lines.gauge("used_memory_peak", "peak memory", Unit.BYTES)
+    yield lines.gauge("used_memory_rss", "resident memory (RSS)", Unit.BYTES, resident)
     yield lines.gauge("maxmemory_policy", "eviction policy", Unit.TEXT, About(found.meaning, _policies(view), POLICY))
     yield lines.given(
         "evictable_keys_share",
-        "keys that can be evicted",
+        "evictable keys",
         Unit.SHARE,
         lines.view.unknown(Source.INFO_KEYSPACE) if found.candidates is None else found.candidate_share,
-        About(normal="all keys, or none where that is agreed", rule=CANNOT_EVICT),
+        About(normal="all keys, or none by choice", rule=CANNOT_EVICT),
     )
-    yield lines.computed("dataset_share", "share that is data", Unit.SHARE, _dataset_share, fields=_DATA)
+    yield lines.computed("dataset_share", "dataset share", Unit.SHARE, _dataset_share, fields=_DATA)
     yield from _fragmentation(view, lines)
-    yield stats.rate("evicted_keys", "evicted", Unit.KEYS, "evicted_keys")
-    yield stats.rate("expired_keys", "expired", Unit.KEYS, "expired_keys")
+    yield stats.rate("evicted_keys", "evicted keys", Unit.KEYS, "evicted_keys")
+    yield stats.rate("expired_keys", "expired keys", Unit.KEYS, "expired_keys")
     yield lines.gauge(
         "lazyfree_pending_objects",
-        "waiting to be freed",
+        "pending lazy frees",
         Unit.COUNT,
-        About("values that UNLINK, FLUSHALL ASYNC or eviction have taken out and a thread frees"),
     )
 
 
 def _fragmentation(view: HealthView, lines: Lines) -> Iterator[Line]:
     ratio, least = view.levels.number(FRAGMENTED, "ratio"), view.levels.number(FRAGMENTED, "least")
     used = view.number("used_memory")
-    said = f"means nothing below {humanize.size(least)} used" if used is not None and used < least else ""
+    said = f"not meaningful below {humanize.size(least)} used" if used is not None and used < least else ""
     yield lines.gauge(
         "mem_fragmentation_ratio",
-        "resident over used",
+        "fragmentation ratio",
         Unit.RATIO,
-        About(said, f"1.0 to {ratio}; below 1 a part may be swapped out", FRAGMENTED),
+        About(said, f"1.0 to {ratio}; below 1: swapped?", FRAGMENTED),
     )
     if view.text("mem_allocator").startswith("libc"):
         return
     yield lines.gauge(
         "allocator_frag_ratio",
-        "fragmentation of the allocator",
+        "allocator fragmentation",
         Unit.RATIO,
-        About("free space between values in pages that are in use; activedefrag gives it back", "up to 1.1"),
+        About("activedefrag returns free space within pages", "up to 1.1"),
     )
     yield lines.gauge(
         "allocator_rss_ratio",
-        "pages that the allocator keeps",
+        "allocator RSS ratio",
         Unit.RATIO,
-        About("free pages that it has not returned yet; MEMORY PURGE returns them"),
+        About("MEMORY PURGE returns free pages"),
     )
-    yield lines.gauge("rss_overhead_ratio", "resident beside the allocator", Unit.RATIO)
-    yield lines.gauge("active_defrag_running", "defragmentation, share of CPU in percent", Unit.NUMBER)
+    yield lines.gauge("rss_overhead_ratio", "RSS overhead ratio", Unit.RATIO)
+    yield lines.gauge("active_defrag_running", "active defrag, CPU %", Unit.NUMBER)
 
 
 def _tables(view: HealthView) -> Iterator[Table]:
@@ -272,7 +275,7 @@ def _tables(view: HealthView) -> Iterator[Table]:
             (title, size, size / used if size <= used else None)
             for title, size in sorted(parts, key=lambda one: -one[1])
         )
-        note = "Parts overlap where one holds another."
+        note = "Some parts include others."
         yield Table("memory_parts", "What memory is used for", (_PART, _BYTES, _OF_USED), found, note=note)
     if latest.key_sizes:
         yield key_sizes_table(latest.key_sizes, "of all databases")
@@ -290,7 +293,7 @@ def _dataset_share(sample: Sample) -> float | None:
 
 
 def _below(view: HealthView) -> str:
-    return f"below {humanize.share(view.levels.number(NEAR_LIMIT, 'share'))} of the limit where nothing can be evicted"
+    return f"below {humanize.share(view.levels.number(NEAR_LIMIT, 'share'))} of maxmemory"
 
 
 def _policies(view: HealthView) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.facts import Reason, Unknown
-from rtui.analysis.health.fields import FIELDS
+from rtui.analysis.health.fields import FIELDS, FieldUnit
 from rtui.analysis.health.possible import NEVER, range_of
 from rtui.analysis.health.sample import Sample, Source
 from rtui.analysis.health.view import MOST_HISTORY, HealthView, SampleSpan, number
@@ -26,10 +26,45 @@ class State(StrEnum):
     PLAIN = "plain"
     """There is nothing to judge."""
     NORMAL = "normal"
-    WATCH = "watch"
-    """It may become a trouble, or is one where the reason given holds."""
+    WARN = "warn"
+    """It may become a problem, or is one where the reason given holds."""
     BAD = "bad"
     UNKNOWN = "unknown"
+
+
+_SETTINGS: Final = (
+    "commandlog-reply-larger-than", "commandlog-request-larger-than", "disable-thp", "io-threads",
+    "latency-monitor-threshold", "slowlog-log-slower-than", "slowlog-max-len",
+)  # fmt: skip
+_FIELDS_OF: Final = {
+    **{name.replace("-", "_"): name for name in _SETTINGS},
+    "backlog_seconds": "repl_backlog_size",
+    "banned_commands": "INFO commandstats",
+    "commands": "total_commands_processed",
+    "cpu": "used_cpu_user + used_cpu_sys",
+    "cpu_main_thread": "used_cpu_*_main_thread",
+    "dataset_share": "used_memory_dataset",
+    "error_replies": "total_error_replies",
+    "evictable_keys_share": "maxmemory_policy",
+    "fork_per_gib": "latest_fork_usec",
+    "hit_ratio": "keyspace_hits, _misses",
+    "largest_output": "omem of CLIENT LIST",
+    "largest_query": "qbuf of CLIENT LIST",
+    "latest_fork": "latest_fork_usec",
+    "net_input": "total_net_input_bytes",
+    "net_output": "total_net_output_bytes",
+    "new_connections": "total_connections_received",
+    "nodes_out_of_reach": "CLUSTER NODES",
+    "primary": "master_host",
+    "rdb_age": "rdb_last_save_time",
+    "replica_behind": "slaveN: offset",
+    "replica_lag": "slaveN: lag",
+    "replicated": "master_repl_offset",
+    "sentinels_answering": "SENTINEL SENTINELS",
+    "slow_entries": "SLOWLOG GET",
+    "slow_entries_of_rtui": "SLOWLOG GET",
+}
+"""Redis' names for lines that are not called by them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +89,17 @@ class Line:
     rule: str = ""
     history: tuple[float | None, ...] = ()
     """The same figure in the samples of the session, oldest first; None where it was not known."""
+
+    @property
+    def field(self) -> str:
+        """Redis' name: a field of INFO, a setting or a command; empty for a figure that only rtui has."""
+        return self.id if self.id in FIELDS else _FIELDS_OF.get(self.id, "")
+
+    @property
+    def about(self) -> str:
+        """The meaning of the figure, without a full stop; the reason of its rule where it is no field of INFO."""
+        rule = RULES.get(self.rule)
+        return FIELDS[self.field].about if self.field in FIELDS else rule.reason.rstrip(".") if rule else ""
 
 
 LEAST_VALUES: Final = 2
@@ -95,12 +141,12 @@ class Panel:
     """Unreadable sources with the right or version that they take, and other notes; without full stops."""
 
 
-ONE_SAMPLE: Final = Unknown(Reason.NOT_ASKED, "a rate takes two samples")
+ONE_SAMPLE: Final = Unknown(Reason.NOT_ASKED, "a rate needs two samples")
 RESTARTED: Final = Unknown(
     Reason.NOT_ASKED, "the server was restarted or its statistics were reset since the last sample"
 )
-NOT_YET: Final = Unknown(Reason.UNSUPPORTED, "the server does not know it yet")
-NO_READS: Final = Unknown(Reason.UNSUPPORTED, "nobody has read a key meanwhile")
+NOT_YET: Final = Unknown(Reason.UNSUPPORTED, "not known to the server yet")
+NO_READS: Final = Unknown(Reason.UNSUPPORTED, "no keys were read in this interval")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +280,8 @@ _DISPLAY: Final = Display()
 def value_text(line: Line, value: Cell = None, display: Display = _DISPLAY) -> SafeText:
     """Return the value of a line as people read it, or another of the same kind: `1.20 GiB`, `412/s`, `denied`."""
     shown = line.value if value is None else value
+    if shown in (0, 1) and line.id in FIELDS and FIELDS[line.id].unit is FieldUnit.YES:
+        return SafeText("yes" if shown else "no")
     text = cell_text(shown, Column(line.id, line.title, line.unit), display)
     if isinstance(shown, Unknown) and shown.reason is Reason.IMPOSSIBLE:
         return SafeText(f"{text} ({shown.detail})")
@@ -247,19 +295,19 @@ LEAST_NODES: Final = 3
 """Least nodes with a role among which there are outliers."""
 
 _NODE: Final = Column("node", "node", Unit.TEXT)
-_STATE: Final = Column("state", "state", Unit.TEXT, 14, "What is wrong with the node, the worst first")
-_DIFFERS: Final = Column("differs", "differs in", Unit.TEXT, 16, "Figures far over the median of the nodes of its role")
+_STATE: Final = Column("state", "state", Unit.TEXT, 14, "Problems of the node, worst first")
+_DIFFERS: Final = Column("differs", "differs in", Unit.TEXT, 16, "Metrics far above the median of nodes with this role")
 _ROLE: Final = Column("role", "role", Unit.TEXT, 7)
 _COMPARED: Final = {
     "used_memory": Column("used_memory", "memory", Unit.BYTES, 8),
     "instantaneous_ops_per_sec": Column("ops_per_s", "ops/s", Unit.COUNT, 7),
     "connected_clients": Column("clients", "clients", Unit.COUNT, 7),
-    "mem_fragmentation_ratio": Column("fragmentation", "RSS/used", Unit.RATIO, 8, "Resident over used memory"),
+    "mem_fragmentation_ratio": Column("fragmentation", "RSS/used", Unit.RATIO, 8, "mem_fragmentation_ratio"),
 }
 """The figures that are compared, by their names in INFO."""
 
-_LIMIT: Final = Column("maxmemory", "limit", Unit.BYTES, 8)
-_UPTIME: Final = Column("uptime", "up for", Unit.DURATION, 8)
+_LIMIT: Final = Column("maxmemory", "maxmemory", Unit.BYTES, 8)
+_UPTIME: Final = Column("uptime", "uptime", Unit.DURATION, 8)
 
 
 def nodes_table(latest: Mapping[SafeText, Sample], wrong: Mapping[SafeText, SafeText]) -> Table:

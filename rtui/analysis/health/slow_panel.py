@@ -115,24 +115,26 @@ _OFF: Final = "-1"
 _NAME_LIMIT: Final = 60
 
 _COMMAND: Final = Column("command", "command", Unit.TEXT, 14)
-_NAMESPACE: Final = Column("namespace", "namespace of the key", Unit.NAME)
+_NAMESPACE: Final = Column("namespace", "key pattern", Unit.NAME)
 _ENTRIES: Final = Column("entries", "entries", Unit.COUNT, 7)
 _LONGEST: Final = Column("longest", "longest", Unit.DURATION, 9)
-_TOOK: Final = Column("took", "together", Unit.DURATION, 9)
+_TOOK: Final = Column("took", "total time", Unit.DURATION, 9)
 _LARGEST: Final = Column("largest", "largest", Unit.BYTES, 9)
-_BYTES: Final = Column("bytes", "together", Unit.BYTES, 9)
+_BYTES: Final = Column("bytes", "total", Unit.BYTES, 9)
 _LATEST: Final = Column("latest", "latest, UTC", Unit.TIME, 19)
-_CLIENT: Final = Column("client", "client of it", Unit.TEXT, 21)
+_CLIENT: Final = Column("client", "client", Unit.TEXT, 21)
 
 _EVENT: Final = Column("event", "event", Unit.TEXT, 24)
 _NOW: Final = Column("last", "last", Unit.DURATION, 8)
 _HIGHEST: Final = Column("highest", "highest", Unit.DURATION, 8)
-_TIMES: Final = Column("times", "times", Unit.COUNT, 6, "As far as the server remembers: 160 of each event")
+_TIMES: Final = Column("times", "times", Unit.COUNT, 6, "Events remembered by the server: up to 160")
 
 _WHEN: Final = Column("when", "when, UTC", Unit.TIME, 19)
 _TOOK_ONE: Final = Column("took", "took", Unit.DURATION, 8)
-_LINE: Final = Column("line", "command", Unit.TEXT, 0, "Cut by the server after 32 arguments of 128 bytes")
-_ARGUMENTS: Final = Column("arguments", "words", Unit.COUNT, 6, "Of the whole command, from Redis 8.10 on")
+_LINE: Final = Column("line", "command", Unit.TEXT, 0, "The server keeps 32 arguments of up to 128 bytes each")
+_ARGUMENTS: Final = Column(
+    "arguments", "arguments", Unit.COUNT, 6, "Number of arguments of the whole command (Redis 8.10+)"
+)
 _NUMBER: Final = Column("id", "id", Unit.NUMBER, 8)
 
 MOST_SET: Final = 2**63 - 1
@@ -153,9 +155,9 @@ def slow_panel(view: HealthView) -> Panel:
     """Return the thresholds in force and the entries of the logs by command and namespace."""
     notes = []
     if view.setting("slowlog-log-slower-than") == _OFF:
-        notes.append(SafeText("the slow log is off: slowlog-log-slower-than is -1"))
+        notes.append(SafeText("The slow log is off: slowlog-log-slower-than is -1"))
     if view.setting("latency-monitor-threshold") == "0":
-        notes.append(SafeText("latency events are off: latency-monitor-threshold is 0"))
+        notes.append(SafeText("The latency monitor is off: latency-monitor-threshold is 0"))
     return Panel("slow", "Slow", tuple(_lines(view)), tuple(_tables(view)), tuple(notes))
 
 
@@ -187,24 +189,24 @@ def _lines(view: HealthView) -> Iterator[Line]:
         Unit.COUNT,
         len(slow) if is_known else view.unknown(Source.SLOW_LOG),
         About(
-            f"of the latest {len(entries)} entries of the slow log",
+            f"in the last {humanize.counted(len(entries), 'entry')} of the slow log",
             f"none over {humanize.seconds(longest_ms / 1000)}",
             SLOW,
         ),
     )
     yield lines.given(
         "slow_entries_of_rtui",
-        "of these, rtui's own",
+        "slow commands of rtui",
         Unit.COUNT,
         len(entries) - len(others) if is_known else view.unknown(Source.SLOW_LOG),
         About(normal="none"),
     )
     for name, title, scale, unit in (
-        ("slowlog-log-slower-than", "slow log from", 1e6, Unit.DURATION),
-        ("slowlog-max-len", "entries of the slow log, at most", 1, Unit.COUNT),
-        ("latency-monitor-threshold", "latency events from", 1e3, Unit.DURATION),
-        ("commandlog-request-larger-than", "large requests from", 1, Unit.BYTES),
-        ("commandlog-reply-larger-than", "large replies from", 1, Unit.BYTES),
+        ("slowlog-log-slower-than", "slow log threshold", 1e6, Unit.DURATION),
+        ("slowlog-max-len", "slow log length", 1, Unit.COUNT),
+        ("latency-monitor-threshold", "latency monitor from", 1e3, Unit.DURATION),
+        ("commandlog-request-larger-than", "large request from", 1, Unit.BYTES),
+        ("commandlog-reply-larger-than", "large reply from", 1, Unit.BYTES),
     ):
         value = view.setting(name)
         if value is not None and value.isdigit():
@@ -212,7 +214,7 @@ def _lines(view: HealthView) -> Iterator[Line]:
             cell: Cell = "off" if off else int(value) / scale if scale > 1 else int(value)
             if int(value) > MOST_SET:
                 cell = Unknown(Reason.IMPOSSIBLE, f"the server says {value[:40]}")
-            yield lines.given(name.replace("-", "_"), title, unit, cell, About(name))
+            yield lines.given(name.replace("-", "_"), title, unit, cell)
 
 
 def _tables(view: HealthView) -> Iterator[Table]:
@@ -222,7 +224,7 @@ def _tables(view: HealthView) -> Iterator[Table]:
         if groups:
             yield Table(
                 field,
-                f"{title} by command and namespace",
+                f"{title} by command and key pattern",
                 (_COMMAND, _NAMESPACE, _ENTRIES, *columns, _LATEST, _CLIENT),
                 tuple(
                     (
@@ -244,7 +246,7 @@ def _tables(view: HealthView) -> Iterator[Table]:
             one_of = replace(columns[0], title="took" if source is Source.SLOW_LOG else "bytes", id="amount")
             yield Table(
                 f"{field}_entries",
-                f"{title}, the latest first",
+                f"{title}, latest first",
                 (_WHEN, one_of, _LINE, _ARGUMENTS, _CLIENT, _NUMBER),
                 tuple(
                     (
@@ -270,9 +272,7 @@ def _history(events: Sequence[LatencyEvent]) -> Table:
     moments = sorted(((at_s, one.name, ms / 1000) for one in events for at_s, ms in one.history), reverse=True)
     note = f"The latest {MOST_MOMENTS} of {len(moments):,}." if len(moments) > MOST_MOMENTS else ""
     columns = (_WHEN, _EVENT, _TOOK_ONE)
-    return Table(
-        "latency_history", "Latency events, the latest first", columns, tuple(moments[:MOST_MOMENTS]), note=note
-    )
+    return Table("latency_history", "Latency events, latest first", columns, tuple(moments[:MOST_MOMENTS]), note=note)
 
 
 def _events(events: Sequence[LatencyEvent]) -> tuple[tuple[Cell, ...], ...]:

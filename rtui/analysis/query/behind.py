@@ -43,15 +43,13 @@ _FORM: Final = Identifiers().form
 MOST_SIBLINGS: Final = 256
 """So many names at most are excluded one by one."""
 
-REST_NOTE: Final = SafeText("the report does not say which names are in the rest, so this finds all of the namespace")
-ANY_NOTE: Final = SafeText("beside the rest of a namespace, {*} may stand for fewer names than are found")
-DRIFT_NOTE: Final = SafeText("idle times and counters move with each use, so other keys may be found by now")
-LEFT_NOTE: Final = SafeText("these keys were gone when the later report was made, so what is found has come since")
-CHANGED_NOTE: Final = SafeText(
-    "reports keep no names, so all keys of the namespace are found, not only what has changed"
-)
-ANY_CLIFF_NOTE: Final = SafeText("the report has no figures of the namespace, so keys of others are found, too")
-SAMPLED_NOTE: Final = SafeText("the figure is an estimate; what is found is exact")
+REST_NOTE: Final = SafeText("the report does not say which keys are in the rest, so all keys of the namespace match")
+ANY_NOTE: Final = SafeText("beside the rest of a namespace, {*} may stand for fewer names than match")
+DRIFT_NOTE: Final = SafeText("idle times and counters change with each access, so other keys may match by now")
+LEFT_NOTE: Final = SafeText("these keys were gone when the later report was made, so matches are newer")
+CHANGED_NOTE: Final = SafeText("reports keep no key names, so all keys of the namespace match, not only changed ones")
+ANY_CLIFF_NOTE: Final = SafeText("the report has no figures of the namespace, so keys of others match, too")
+SAMPLED_NOTE: Final = SafeText("the figure is an estimate; the matches are exact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +185,7 @@ def above(key_type: bytes, length: int | None, memory_bytes: int | None) -> Behi
     if length is None:
         return of.with_terms(one_of("size", [Bounds(0 if memory_bytes is None else memory_bytes + 1)]))
     size = None if memory_bytes is None else query_of(one_of("size", [Bounds(memory_bytes + 1)]))
-    note = "" if size is None else f"keys above the other limit alone are counted, too; {size} finds those"
+    note = "" if size is None else f"keys above only the other limit are counted, too: {size}"
     return of.with_terms(one_of("len", [Bounds(length + 1)]), note=SafeText(note))
 
 
@@ -238,9 +236,9 @@ def scope_of(scope: Scope) -> Query:
 _KEYSIZES: Final = {b"strings": b"string", b"lists": b"list", b"sets": b"set", b"zsets": b"zset", b"hashes": b"hash"}
 """The names of types in INFO keysizes."""
 
-NO_NAMESPACE: Final = SafeText("The report has no figures of this namespace, so it does not say which keys those are.")
-NO_SLOTS: Final = SafeText("The node served no slots, so there are no keys of it.")
-NO_KEYS: Final = SafeText("This row is about no keys that could be searched for.")
+NO_NAMESPACE: Final = SafeText("The report has no figures of this namespace.")
+NO_SLOTS: Final = SafeText("The node serves no slots, so it has no keys.")
+NO_KEYS: Final = SafeText("This row has no keys to search for.")
 
 
 def behind_row(report: Report, table: Table, row: int, before: Report | None = None) -> Behind | SafeText:
@@ -337,6 +335,6 @@ def _key_sizes(histogram: str, low: int) -> Behind | SafeText:
     key_type = _KEYSIZES.get(histogram.removeprefix("distrib_").partition("_")[0].encode())
     if key_type is None:
         shown = display_text(histogram, limit=40)
-        return SafeText(f"The server does not say of which type the keys of its histogram {shown} are.")
+        return SafeText(f"The server does not say which type its histogram {shown} is about.")
     lengths = Bounds(low, 2 * low - 1 if low > 0 else 0)
     return Behind(query_of(one_of("type", [key_type]), one_of("len", [lengths])))

@@ -155,7 +155,7 @@ def _names(spec: TermSpec, value: str, vocabulary: Vocabulary) -> Iterator[Candi
 def _numbers(spec: TermSpec, value: str, operator: str) -> Iterator[Candidate]:
     keyword, syntax = spec.keyword, spec.syntax
     if keyword is not None and operator == ":" and keyword.value.startswith(value.lower()) and value != keyword.value:
-        yield Candidate(SafeText(keyword.value), SafeText("keys without one"))
+        yield Candidate(SafeText(keyword.value), SafeText("keys without a TTL"))
     number = _NUMBER_END.search(value)
     if number is None or syntax is None:
         return
@@ -246,7 +246,7 @@ def _better(line: str, problem: Problem) -> Problem:
     if others and line[end - 1] in ":<>=":
         joined = _understood(line[start:end] + line[slice(*others[0])])
         if joined is not None:
-            message = display_text(f"“{line[start : others[0][1]]}” has a space in it", limit=400)
+            message = display_text(f"“{line[start : others[0][1]]}” contains a space", limit=400)
             return Problem(QuerySpan(start, others[0][1]), message, (str(joined),))
     return problem
 
@@ -286,7 +286,9 @@ def _is_plain(line: str, term: Term) -> bool:
 def _searched(span: QuerySpan, shown: str, *meant: str, is_negated: bool = False, why: str = "") -> Problem:
     """Return the hint that a word is searched for in names, or with a ! in front of it leaves names out."""
     said = (
-        f"“!{shown}” leaves out names with “{shown}”" if is_negated else f"“{shown}” is searched for as part of a name"
+        f"“!{shown}” excludes names that contain “{shown}”"
+        if is_negated
+        else f"“{shown}” is searched as part of a name"
     )
     return Problem(span, display_text(f"{said}{why}", limit=400), meant)
 
@@ -385,12 +387,12 @@ def _as_text(term: Term, word: str) -> tuple[Problem, bool] | None:
     """Return a suggestion for a text or a glob that no name contains."""
     sign = "!" if term.is_negated else ""
     if term.name == GLOB and _OWN_GLOB.search(word):
-        message = display_text(f"“{word}” is read as a glob, which a whole name has to match", limit=400)
+        message = display_text(f"“{word}” is a glob, which must match the whole name", limit=400)
         return Problem(term.span, message, (sign + in_quotes(display_text(word, limit=4096)),)), False
     if term.name == TEXT and word[-1] in ",;" and word[:-1]:
         return _searched(term.span, word, sign + word[:-1], is_negated=term.is_negated), False
     if term.name == TEXT and word != word.lower():
-        message = display_text(f"“{word}” has capital letters, which names have to have as well", limit=400)
+        message = display_text(f"“{word}” has capital letters, so only names with the same capitals match", limit=400)
         return Problem(term.span, message, (sign + word.lower(),)), False
     return None
 
@@ -406,12 +408,12 @@ def _values(line: str, term: Term) -> tuple[Problem, bool] | None:
     stars = next((name for name in term.names if WILDCARD.search(name.decode("utf-8", "replace"))), None)
     if stars is not None:
         shown = written_bytes(stars, forbidden=",")
-        message = display_text(f"“{shown}” is no glob in “{term.name}:”, which takes names as they are", limit=400)
+        message = display_text(f"“{shown}” is not a glob in “{term.name}:”, which takes names literally", limit=400)
         return Problem(term.span, message, _without_stars(term, stars)), True
     if term.spec.known and (unknown := [name for name in term.names if name not in term.spec.known]):
         listed = ", ".join(written_bytes(name) for name in unknown)
         noun = "type" if term.name == "type" else "encoding"
-        message = display_text(f"“{listed}” is no {noun} that rtui knows", limit=400)
+        message = display_text(f"“{listed}” is not a {noun} known to rtui", limit=400)
         return Problem(term.span, message), False
     return None
 
@@ -447,7 +449,7 @@ def _spaced(line: str, terms: Sequence[Term]) -> Iterator[Miss]:
                 continue
             span = QuerySpan(first.span.start, group[-1].span.end)
             shown = " ".join(_word(line, one) for one in group)
-            message = display_text(f"“{shown}” is {count} terms, with spaces between them", limit=400)
+            message = display_text(f"“{shown}” is {count} terms; separate them with spaces", limit=400)
             meant = _turned(("!" if first.is_negated else "") + named[0])
             yield Problem(span, message, (meant,)), True, tuple(one.span.start for one in group)
             break
@@ -472,7 +474,7 @@ def _contradictions(terms: Sequence[Term]) -> Iterator[Miss]:
             merged = _merged(one, other)
             if merged is not None:
                 span = QuerySpan(one.span.start, other.span.end)
-                message = display_text(f"no key passes both “{one}” and “{other}”", limit=400)
+                message = display_text(f"no key matches both “{one}” and “{other}”", limit=400)
                 meant = (str(merged),) if terms[at + 1] is other else ()
                 yield Problem(span, message, meant), True, (other.span.start,)
 
@@ -497,9 +499,9 @@ def _connectives(line: str, terms: Sequence[Term]) -> Iterator[Miss]:
             if upper in _OR:
                 merged = _merged(*pair)
                 meant = () if merged is None else (str(merged),)
-                why = ": there is no OR, all terms have to match"
+                why = ": there is no OR, all terms must match"
             else:
-                meant, why = (" ".join(str(one) for one in pair),), ": all terms have to match anyway"
+                meant, why = (" ".join(str(one) for one in pair),), ": all terms must match anyway"
             yield _searched(span, word, *meant, why=why), is_sure, (term.span.start,)
 
 

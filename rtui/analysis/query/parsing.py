@@ -200,7 +200,7 @@ class _Word:
             return
         numeric = [one.name for one in TERMS.values() if operator in one.operators]
         near = nearest_word(name.lower(), [*numeric, *ALIASES])
-        message = f"there is no term “{name}” (a name with {operator} in it stands in quotes)"
+        message = f"there is no term “{name}” (put names that contain {operator} in quotes)"
         meant = () if near is None else (ALIASES.get(near, near),)
         raise self._problem(head.start(), head.end(1), message, *meant)
 
@@ -255,10 +255,10 @@ class _Word:
         if spec.known and raw not in spec.known and self._line[start] != '"':
             text = raw.decode("utf-8", "replace")
             if ":" in text:
-                raise self._problem(start, end, f"“{text}” is no {_NOUNS[spec.name]}: none has a colon")
+                raise self._problem(start, end, f"“{text}” is not a {_NOUNS[spec.name]}: none contains a colon")
             meant = _known_value(spec, text)
             if meant is not None:
-                message = f"“{text}” is no known {_NOUNS[spec.name]} (in quotes it is searched for all the same)"
+                message = f"“{text}” is not a known {_NOUNS[spec.name]} (quote it to search for it anyway)"
                 raise self._problem(start, end, message, meant)
         return raw
 
@@ -273,7 +273,7 @@ class _Word:
             self._check_keyword(spec, word, start, end)
         compared = _COMPARED.fullmatch(text) if operator == ":" and spec.operators[-1] != ":" else None
         if compared is not None:
-            message = f"{compared[1]} stands in place of the colon"
+            message = f"{compared[1]} replaces the colon"
             raise self._problem(self._start, self._end, message, *self._signed([f"{spec.name}{text}"]))
         try:
             if not text:
@@ -285,7 +285,7 @@ class _Word:
         is_exact = operator == ":" and syntax.is_continuous and bounds.low == bounds.high and ".." not in text
         if is_exact:
             meant = [f"{spec.name}{one}{text}" for one in ("<", ">")]
-            message = f"“{text}” alone is no range"
+            message = f"“{text}” alone is not a range"
             raise self._problem(self._start, self._end, message, *self._signed(meant))
         return bounds
 
@@ -300,14 +300,14 @@ class _Word:
             return
         is_turned = self._is_negated is not meant.startswith("!")
         term = f"{'!' if is_turned else ''}{spec.name}:{meant.removeprefix('!')}"
-        message = f"“{self._line[start:end]}” is no value of {spec.name}"
+        message = f"“{self._line[start:end]}” is not a valid value of {spec.name}"
         raise self._problem(self._start, self._end, message, term)
 
     def _check_bounds(self, bounds: Bounds, spec: TermSpec) -> None:
         """Raise ValueSyntaxError for numbers that no key can have."""
         most = spec.syntax.most if spec.syntax is not None else 0
         if (bounds.low or 0) > most or (bounds.high is not None and not 0 <= bounds.high <= most):
-            raise ValueSyntaxError(f"no key can have that: {spec.syntax.what if spec.syntax else ''} is meant")
+            raise ValueSyntaxError(f"no key can have this: {spec.syntax.what if spec.syntax else ''} is meant")
 
 
 _NOUNS: Final = {"type": "type", "enc": "encoding"}

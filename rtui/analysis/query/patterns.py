@@ -100,7 +100,7 @@ def check_pattern_text(text: bytes) -> bytes:
     """Return a text if it is a pattern, raise PatternSyntaxError otherwise."""
     pieces = _TOKEN.split(text)
     if any(b"\\" in piece for piece in pieces[::3]):
-        raise PatternSyntaxError("a pattern ends with a backslash: one that is meant is written twice")
+        raise PatternSyntaxError("a pattern ends with a backslash: write a literal backslash twice")
     return text
 
 

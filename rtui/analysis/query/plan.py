@@ -134,19 +134,19 @@ class Plan:
         """Return the commands, their number and the time they take, as a sentence without a full stop."""
         parts = []
         if cost.scanned:
-            parts.append(f"lists {counted(cost.scanned, 'name')}")
+            parts.append(f"scans {counted(cost.scanned, 'key')}")
         elif cost.scanned is None:
-            parts.append("lists the names of all keys")
+            parts.append("scans all keys")
         if self.stages:
             *first, last = (fact.command for fact in self.stages)
             names = f"{', '.join(first)} and {last}" if first else last
             if cost.asked is None:
-                parts.append(f"asks {names} of the keys that may match")
+                parts.append(f"reads {names} of keys that may match")
             else:
                 up_to = "" if isinstance(cost.asked, Estimate) else "up to "
-                parts.append(f"asks {names} of {up_to}{written_keys(cost.asked)} keys")
+                parts.append(f"reads {names} of {up_to}{written_keys(cost.asked)} keys")
         if not parts:
-            parts.append("asks the server nothing")
+            parts.append("sends no commands")
         text = ", then ".join(parts)
         if cost.seconds is not None and cost.seconds >= 1:
             text += f"; about {seconds(ceil(cost.seconds))} at {pace} pace"
@@ -272,7 +272,7 @@ def wanted_slots(query: Query) -> frozenset[int] | None:
 
 def _on_slots(term: Term, shards: Sequence[ShardPlace]) -> Term:
     if not shards:
-        raise PlaceError(f"{term} asks for a part of a cluster, and there is one server, which has all keys.")
+        raise PlaceError(f"{term} is for clusters; this is a single server with all keys.")
     found = _of_nodes(term, shards) if term.name == "node" else _of_shards(term, shards)
     ranges = joined_ranges(pair for shard in found for pair in shard.slots)
     if not ranges:  # no key is there
@@ -298,7 +298,7 @@ def _no_node(name: bytes, nodes: Sequence[str]) -> SafeText:
     named = list(dict.fromkeys([*([near] if near else []), *nodes]))[:MOST_NAMED]
     more = len(nodes) - len(named)
     rest = f" and {counted(more, 'more node')}" if more else ""
-    return SafeText(f"No node of the cluster is {shown}: there are {', '.join(named)}{rest}.")
+    return SafeText(f"No node of the cluster is {shown}: nodes are {', '.join(named)}{rest}.")
 
 
 def _of_shards(term: Term, shards: Sequence[ShardPlace]) -> list[ShardPlace]:
@@ -306,5 +306,5 @@ def _of_shards(term: Term, shards: Sequence[ShardPlace]) -> list[ShardPlace]:
     found = [shard for number, shard in enumerate(shards, 1) if any(number in one for one in numbers)]
     if not found:
         count = len(shards)
-        raise PlaceError(f"{term} is none of the shards, which are numbered 1 to {count:,} by their first slots.")
+        raise PlaceError(f"{term} does not exist: shards are numbered 1 to {count:,}, by first slot.")
     return found

@@ -175,7 +175,7 @@ def raw_bytes(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        raise ValueSyntaxError("a character is no valid text; write its bytes as \\xNN in quotes") from None
+        raise ValueSyntaxError("a character is not valid UTF-8; write its bytes as \\xNN in quotes") from None
 
 
 def unquoted(text: str) -> bytes:

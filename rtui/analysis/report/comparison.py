@@ -207,7 +207,7 @@ def notes(before: Report, after: Report) -> Iterator[str]:
     versions = [f"{server.product} {server.version}".strip() for server in (one, two)]
     if versions[0] != versions[1]:
         shown = [display_text(version) or "unknown" for version in versions]
-        yield f"The servers' versions differ, and with them what a key takes: {shown[0]} and {shown[1]}."
+        yield f"The servers' versions differ, and with them memory per key: {shown[0]} and {shown[1]}."
     first, second = before.head.scope, after.head.scope
     if first.separators != second.separators:
         yield "The separators differ, so only the totals are compared."
@@ -247,11 +247,11 @@ def _gaps(name: str, report: Report) -> Iterator[str]:
     coverage = report.head.coverage
     if coverage.kind is CoverageKind.PARTIAL:
         because = f" ({display_text(coverage.reason)})" if coverage.reason else ""
-        yield f"The {name} report is partial{because}: there is at least as much as it says."
+        yield f"The {name} report is partial{because}: its figures are lower bounds."
     if coverage.kind is CoverageKind.ESTIMATE:
         yield (
             f"The {name} report is an estimate from {keys(coverage.keys)}: "
-            "what lies within its intervals is not distinguishable."
+            "differences within its intervals are not distinguishable."
         )
     if coverage.repeats_possible:
         why = "" if report.cluster is not None else ", since the server resized its table meanwhile"
@@ -262,4 +262,4 @@ def _gaps(name: str, report: Report) -> Iterator[str]:
             reason = f", {display_text(found.reason)}" if found.reason else ""
             yield f"The {name} report's {column} is {found.state.value}{reason}."
     if report.summary.folded:
-        yield f"In the {name} report {keys(report.summary.folded)} lie beyond the budget of namespaces."
+        yield f"In the {name} report {keys(report.summary.folded)} exceed the budget of namespaces."

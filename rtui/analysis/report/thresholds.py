@@ -242,7 +242,7 @@ def parse_fail_on(text: str) -> FailOn:
     """
     found = parse_expression(text, "'memory>+20%', 'shop:session keys>+10000' or 'no-ttl>+5pt'")
     if found.measure not in list(ThresholdMeasure):
-        raise FailOnError(f"{display_text(found.measure, limit=40)} is none of {', '.join(ThresholdMeasure)}")
+        raise FailOnError(f"{display_text(found.measure, limit=40)} is not one of {', '.join(ThresholdMeasure)}")
     measure, unit = ThresholdMeasure(found.measure), found.unit
     number, is_change = found.number, bool(found.sign)
     if unit in list(ThresholdUnit):
@@ -254,7 +254,7 @@ def parse_fail_on(text: str) -> FailOn:
         number *= scale
     _check(measure, kind, is_change=is_change)
     if measure in FINDINGS and found.place is not None:
-        raise FailOnError(f"{measure} is of all keys: write it without a namespace, as in '{measure}>0'")
+        raise FailOnError(f"{measure} applies to all keys: write it without a namespace, as in '{measure}>0'")
     signed = -number if found.sign == "-" else number
     if measure is ThresholdMeasure.MEMORY and not unit and number:
         raise FailOnError(_WHICH_UNIT.format(found.relation, found.sign, found.digits, found.sign or "+"))
@@ -265,7 +265,7 @@ def _check(measure: ThresholdMeasure, unit: ThresholdUnit, *, is_change: bool) -
     """Raise FailOnError for a combination without a meaning, or with two."""
     if measure in NAMESPACES or measure in FINDINGS:
         if is_change or unit is not ThresholdUnit.PLAIN:
-            raise FailOnError(f"{measure} is a number without sign and unit, as in '{measure}>0'")
+            raise FailOnError(f"{measure} is a count without sign or unit, as in '{measure}>0'")
     elif measure is ThresholdMeasure.NO_TTL:
         if is_change and unit is not ThresholdUnit.POINTS:
             raise FailOnError("a change of no-ttl is in percentage points, as in 'no-ttl>+5pt'")
@@ -274,7 +274,7 @@ def _check(measure: ThresholdMeasure, unit: ThresholdUnit, *, is_change: bool) -
     elif unit is ThresholdUnit.POINTS:
         raise FailOnError(f"{measure} is no share: write %, or a number")
     elif unit is ThresholdUnit.PERCENT and not is_change:
-        raise FailOnError(f"a change in percent has a sign, as in '{measure}>+20%'")
+        raise FailOnError(f"a change in percent needs a sign, as in '{measure}>+20%'")
 
 
 class Outcome(StrEnum):
@@ -373,8 +373,8 @@ def _measured(threshold: FailOn, change: NamespaceChange, comparison: Comparison
         if CoverageKind.PARTIAL in kinds:
             return found, "a report is partial"
         if CoverageKind.ESTIMATE in kinds:
-            return found, "the estimate is not close enough"
-        return found, "a report does not know it of all keys"
+            return found, "the estimate is not precise enough"
+        return found, "a report does not have it for all keys"
     if numbers.after is None:
         name, head, keys = "second", comparison.after, change.keys.after
     else:
@@ -383,7 +383,7 @@ def _measured(threshold: FailOn, change: NamespaceChange, comparison: Comparison
         return None, f"the {name} report has no such namespace"
     column = head.columns.get("ttl" if threshold.measure is ThresholdMeasure.NO_TTL else threshold.measure.value)
     reason = f" ({column.state}{': ' if column.reason else ''}{display_text(column.reason)})" if column else ""
-    return None, f"the {name} report does not know it{reason}"
+    return None, f"the {name} report does not have it{reason}"
 
 
 def _counted(
@@ -391,7 +391,7 @@ def _counted(
 ) -> tuple[Interval | None, str]:
     """Return how many namespaces came or went below one (not those within a new one), and why it may not suffice."""
     if comparison.levels == 0:
-        return None, "the reports split names at different separators"
+        return None, "the reports use different separators"
     is_new = measure is ThresholdMeasure.NEW
     below = [one for one in change.outlined(depth) if one.path and one is not change]
     verdicts = [one.is_new if is_new else one.is_gone for one in below]
@@ -406,7 +406,7 @@ def bounds_text(found: Interval | None, suffix: str = "") -> str:
     if found is None:
         return ""
     if found.low == math.inf:
-        return "something where nothing was"
+        return "something from nothing"
     ends = (float(found.low), float(found.high))
     low, high = (f"{end:,.6g}" if abs(end) < 1e6 else f"{end:,.0f}" for end in ends)
     if found.low == found.high:

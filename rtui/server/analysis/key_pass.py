@@ -60,13 +60,11 @@ ADD_EVERY_S: Final = 0.5
 
 LOOK_EVERY_S: Final = 0.02
 
-NOT_OF_A_PART: Final = SafeText(
-    "The size of every node has to be known (DBSIZE), so that each gives its part of the keys."
-)
+NOT_OF_A_PART: Final = SafeText("DBSIZE of every node is needed to sample each in proportion.")
 """Why there is no estimate of a cluster."""
 
 SLOT_BY_SLOT: Final = SafeText(
-    "The keys were drawn from all slots, of each in proportion to its number of keys (CLUSTER COUNTKEYSINSLOT)."
+    "Keys were sampled from all slots in proportion to their keys (CLUSTER COUNTKEYSINSLOT)."
 )
 """How keys are drawn where cursors go slot by slot."""
 
@@ -314,7 +312,7 @@ async def _in_time(asking: Coroutine[object, object, None]) -> None:
         async with asyncio.timeout(LAST_S):
             await asking
     except TimeoutError:
-        raise ConnectionLost(f"There was no answer within {LAST_S:g} s.") from None
+        raise ConnectionLost(f"No reply within {LAST_S:g} s.") from None
 
 
 async def in_slices(work: Steps[T]) -> T:

@@ -197,7 +197,7 @@ class ReferenceCheck:
         await scan.run()
         self.found.is_complete = scan.state is ScanState.DONE
         if scan.state is ScanState.FAILED or scan.uncovered_reason:
-            self.found.failure = str(scan.progress.reason or "the scan of the names has failed")
+            self.found.failure = str(scan.progress.reason or "the scan failed")
         for one in self._checked.values():
             for _, figures, twin in one.references:
                 figures.matching = one.seen

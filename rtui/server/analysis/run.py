@@ -157,7 +157,7 @@ class AnalysisRun:
         budget = self._options.budget_s
         alarm = None
         if budget is not None:
-            why = SafeText(f"the {budget:g} s that it was given were over")
+            why = SafeText(f"the {budget:g} s budget was used up")
             alarm = asyncio.get_running_loop().call_later(budget, self.control.stop, why)
         try:
             failure = await failure_of(self._inspect(), name="rtui inspection")
@@ -205,7 +205,7 @@ class AnalysisRun:
     async def _inspect(self) -> None:
         asked, nodes = await self.control.unless_stopped(self._begin()), self._pass.nodes
         if asked is None:
-            raise RtuiError("The analysis has ended", "It was stopped before a server could be asked.")
+            raise RtuiError("The analysis has ended", "It was stopped before it began.")
         if nodes.all[0].connection is not self._connection or len(asked) > 1:
             (first, *others) = [(await nodes.used_by_clients(node), node.capabilities) for node in asked]
             self.hot = HotKeyReporter(*first, others, of_replicas=any(node.is_replica for node in asked))
@@ -224,7 +224,7 @@ class AnalysisRun:
         """Complete the facts of the largest keys, and make the last report even if that fails."""
         failed = await self._pass.ask_last()
         if self._failure is None:
-            self._notes += [SafeText(f"What is asked at the end could not be had: {happened}") for happened in failed]
+            self._notes += [SafeText(f"The final queries failed: {happened}") for happened in failed]
         await self._publish(is_final=True)
 
     async def _report_now_and_then(self) -> None:

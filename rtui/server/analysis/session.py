@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # it is imported with Polars
 ASK_FROM_S: Final = 10.0
 """Seconds of an analysis after which a keypress does not end it without a question."""
 
-LEFT: Final = "rtui was left meanwhile"
+LEFT: Final = "rtui was quit"
 """Why a report is partial that was kept when rtui ended."""
 
 
@@ -87,8 +87,8 @@ class AnalysisStatus:
         """A sentence on the results lost when rtui ends now; None if the analysis is short, or a repetition."""
         if not self.is_under_way or self.is_again or self.cost.elapsed_s < ASK_FROM_S:
             return None
-        lost = "ends it: what it has found is kept as a partial report" if self.is_kept else "loses what it has found"
-        return SafeText(f"An analysis is under way: {self.so_far}. Quitting {lost}.")
+        lost = "stops it and keeps a partial report" if self.is_kept else "discards its results"
+        return SafeText(f"An analysis is running: {self.so_far}. Quitting {lost}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -330,7 +330,7 @@ class Worker:
                 env={name: value for name, value in os.environ.items() if name.startswith(STARTS_WITH)},
             )
         except OSError as error:
-            raise RtuiError("No worker", f"No worker process can be started: {reason_of(error)}.") from error
+            raise RtuiError("No worker process", f"No worker process can be started: {reason_of(error)}.") from error
 
     async def run(self, options: AnalysisOptions) -> None:
         """Process the worker's messages until all is `found`; raises an RtuiError if it fails or ends."""
@@ -352,11 +352,11 @@ class Worker:
                         case TurnOver(server):
                             giving.pop(server).cancel()
                         case Failed(happened):
-                            raise RtuiError("A worker has failed", happened)
+                            raise RtuiError("A worker process failed", happened)
                         case WorkerResult() as found:
                             self.found = found
         except TimeoutError:
-            raise RtuiError("A worker has failed", f"Its worker process did not end within {STOP_S:g} s.") from None
+            raise RtuiError("A worker process failed", f"Its worker process did not end within {STOP_S:g} s.") from None
         finally:
             self._limit = None
             for task in giving.values():
@@ -383,7 +383,7 @@ class Worker:
         except asyncio.IncompleteReadError:
             code = await process.wait()
             how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"has ended with exit code {code}"
-            raise RtuiError("A worker has failed", f"Its worker process {how}.") from None
+            raise RtuiError("A worker process failed", f"Its worker process {how}.") from None
         if length > LARGE_BYTES:
             return await asyncio.to_thread(pickle.loads, data)
         return pickle.loads(data)  # noqa: S301 - its own process has written it
@@ -451,7 +451,7 @@ async def collect_in_workers(made: AnalysisPass, options: AnalysisOptions, deplo
             adopted = await failure_of(nodes.adopt(found.nodes), name="rtui nodes of a worker")
         made.notes += [note for note in found.notes if note not in made.notes]
         if adopted is not None:
-            made.notes.append(SafeText(f"What is known of a node that has come could not be had: {adopted.happened}"))
+            made.notes.append(SafeText(f"A new node could not be read: {adopted.happened}"))
         scan.parts[worker.number] = found.scan
 
     def changed() -> None:

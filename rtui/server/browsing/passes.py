@@ -287,7 +287,7 @@ class KeyspacePass:
             else:
                 filling.abandon()
         if scan.state is not ScanState.DONE:
-            raise RtuiError("The namespace can't be listed", scan.progress.reason or "The scan of it has failed.")
+            raise RtuiError("The namespace can't be listed", scan.progress.reason or "The scan failed.")
 
     async def _complete(self) -> None:
         """Make the counts final, and add a note if the server's own count differs."""

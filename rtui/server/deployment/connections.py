@@ -139,7 +139,7 @@ class NodeConnections:
         if found is None:
             node = self._node(node_id)
             if node is None:
-                raise ConnectionLost("The node is not in the cluster any more.")
+                raise ConnectionLost("The node is no longer in the cluster.")
             found = self._open[node_id] = self._connect(self.target_of(node))
             found.start()
             self._close_idle()

@@ -53,7 +53,7 @@ _JWT: Final = re.compile(r"[\w-]+\.([\w-]+)\.[\w-]*\Z")
 _TOKEN: Final = re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*|[\w+=-]{40,}")
 """A JSON Web Token, or any text without spaces and stops that is as long as the tokens of clouds and Vault."""
 
-_REMEDY: Final = "Run it in a shell: it has to print the password, and nothing else, within 30 s."
+_REMEDY: Final = "Run it in a shell: it must print only the password, within 30 s."
 _GIVES: Final = (
     "Its get_credentials has to return (password,) or (user, password), both of them text, within 30 s; "
     "so has get_credentials_async."
@@ -207,14 +207,14 @@ class CommandSource:
                 os.killpg(process.pid, signal.SIGKILL)
             await process.communicate()
             if isinstance(error, TimeoutError) and process.returncode:
-                raise _failed(f"The password command has not ended within {COMMAND_S:g} s.") from None
+                raise _failed(f"The password command did not finish within {COMMAND_S:g} s.") from None
             if isinstance(error, TimeoutError):
-                raise _failed("The password command has started a program that still holds its output open.") from None
+                raise _failed("The password command started a program that keeps its output open.") from None
             raise
         if process.returncode:
             words = _without_tokens(" ".join(errors.decode("utf-8", "replace").split()))
             how = "ended with exit code" if process.returncode > 0 else "was ended by signal"
-            said = f": {words}" if words else " and says nothing."
+            said = f": {words}" if words else " without a message."
             raise _failed(f"The password command {how} {abs(process.returncode)}{said}")
         return read_login(output)
 
@@ -238,7 +238,7 @@ class ProviderSource:
                 else:
                     found = await _in_thread(self._provider.get_credentials)
         except TimeoutError:
-            raise _failed(f"The credential provider has not answered within {COMMAND_S:g} s.", _GIVES) from None
+            raise _failed(f"The credential provider did not answer within {COMMAND_S:g} s.", _GIVES) from None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code
             said = f"{type(error).__name__}: {_without_tokens(str(error))}"
             raise _failed(f"The credential provider failed: {said}", _PROVIDER_FAILED) from None
@@ -247,7 +247,7 @@ class ProviderSource:
                 return Password(None, Secret(password), _expiry_of(password))
             case (str(user), str(password)):
                 return Password(user or None, Secret(password), _expiry_of(password))
-        raise _failed("The credential provider gave neither a password nor a user and a password.", _GIVES)
+        raise _failed("The credential provider returned neither a password nor a user and a password.", _GIVES)
 
     def _next(self, token: Any) -> None:
         """Accept a token of redis-py's kind, from any thread; another kind is left to the next login."""
@@ -327,11 +327,11 @@ def read_login(output: bytes) -> Password:
     try:
         text = output[: MOST_BYTES + 1].decode().rstrip("\r\n")
     except UnicodeDecodeError:
-        raise _failed("What the password command prints is no text.") from None
+        raise _failed("The output of the password command is not text.") from None
     if text.startswith("{"):
         return _read_json(text)
     if not text or "\n" in text or len(text) > MOST_BYTES:
-        raise _failed("The password command prints no password, or more than one line.")
+        raise _failed("The password command printed no password, or more than one line.")
     return Password(None, Secret(text), _expiry_of(text))
 
 
@@ -340,16 +340,16 @@ def _read_json(text: str) -> Password:
     try:
         given = json.loads(text)
     except ValueError:
-        raise _failed("What the password command prints begins like JSON, but is none.") from None
+        raise _failed("The output of the password command looks like JSON, but is invalid.") from None
     password, name, life = given.get("password") or given.get("token"), given.get("username"), given.get("expires_in")
     if not (isinstance(password, str) and password):
-        raise _failed("The JSON that the password command prints has no password.")
+        raise _failed("The JSON of the password command has no password.")
     if not (name is None or isinstance(name, str)):
-        raise _failed("In the JSON that the password command prints, username is no text.")
+        raise _failed("In the JSON of the password command, username is not text.")
     try:
         life_s = 0.0 if life is None else float(life)
     except (ValueError, TypeError, OverflowError):
-        raise _failed("In the JSON that the password command prints, expires_in is no number of seconds.") from None
+        raise _failed("In the JSON of the password command, expires_in is not a number of seconds.") from None
     is_known = math.isfinite(life_s) and life_s > 0
     return Password(name, Secret(password), time.time() + life_s if is_known else _expiry_of(password))
 

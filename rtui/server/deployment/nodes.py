@@ -148,7 +148,7 @@ class Deployment:
         if self._is_alone or not (target.cluster or server.cluster_enabled):
             return
         if server.cluster_enabled is False:
-            happened = f"{target.label} is no node of a cluster."
+            happened = f"{target.label} is not a cluster node."
             raise ConnectFailure(FailureKind.CLUSTER, happened, "Leave -c out to see the keys of this server.")
         generation = self.home.generation
         replies = await self.home.run(guard.cluster_nodes(), guard.cluster_slots())
@@ -181,10 +181,10 @@ class Deployment:
         why = "no node of it serves any slot" if error is None else f"it answers {display_text(str(error))}"
         if target.cluster:
             known = None if error is None else refusal(target, error)
-            remedy = "`rtui acl` prints the rights that rtui needs; `redis-cli --cluster check` says how a cluster is."
-            happened = f"{target.label} does not tell what its cluster is made of: {why}."
+            remedy = "`rtui acl` prints the permissions that rtui needs; `redis-cli --cluster check` checks a cluster."
+            happened = f"{target.label} does not report its cluster topology: {why}."
             raise known or ConnectFailure(FailureKind.CLUSTER, happened, remedy)
-        note = f"Only this node is shown, since it does not tell what its cluster is made of: {why}."
+        note = f"Only this node is shown, since it does not report its cluster topology: {why}."
         self.notes[display_text(note)] = None
 
     async def look(self) -> TopologyChange:
@@ -299,7 +299,7 @@ class Deployment:
         """Return the server to scan for one primary; raises ConnectionLost for a primary that is gone."""
         shard = None if self.topology is None else self.topology.shard_of(node_id)
         if shard is None:
-            raise ConnectionLost("The node is not in the cluster any more.")
+            raise ConnectionLost("The node is no longer in the cluster.")
         return await self._scanned_node(shard, only_primaries=only_primaries)
 
     async def every_node(self, *, primaries_only_above: int) -> tuple[ServerNode, ...]:
@@ -362,7 +362,7 @@ class Deployment:
             return home, [replace(replica, host=host, port=port) for host, port in self.home.server.replicas]
         shard = self.topology.shard_of(primary_id)
         if shard is None:
-            raise ConnectFailure(FailureKind.CLUSTER, "The node is not in the cluster any more.")
+            raise ConnectFailure(FailureKind.CLUSTER, "The node is no longer in the cluster.")
         live = [node for node in shard.replicas if not node.is_down]
         return self._nodes.target_of(shard.primary), [self._nodes.target_of(node) for node in live]
 

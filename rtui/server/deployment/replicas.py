@@ -84,9 +84,9 @@ async def ask_replication(server: CommandRunner) -> Replication:
 def why_not_in_sync(replica: Replication) -> SafeText | None:
     """Return why a replica should not be used by its own account, as the end of a sentence, or None."""
     if not replica.is_replica:
-        return SafeText("is no replica any more")
+        return SafeText("is no longer a replica")
     if not replica.is_linked:
-        return SafeText("has no link to its primary, or is copying all keys anew")
+        return SafeText("has no link to its primary, or is in a full resynchronisation")
     return None
 
 
@@ -131,7 +131,7 @@ class FollowedPrimary:
             if (replica.offset or 0) >= (primary.replication.offset or 0):
                 break
             if loop.time() > until:
-                raise self._leave(SafeText(f"has not reached in {MOST_BEHIND_S:g} s what its primary had"))
+                raise self._leave(SafeText(f"has not reached in {MOST_BEHIND_S:g} s the offset of its primary"))
             await asyncio.sleep(CATCH_UP_EVERY_S)
         self._before = primary.replication.stream, primary.full_copies
         return primary.view
@@ -143,7 +143,7 @@ class FollowedPrimary:
         primary = await self._ask()
         self._check(replica, primary)
         if (primary.replication.stream, primary.full_copies) != self._before:
-            raise self._leave(SafeText("may have copied all keys anew"))
+            raise self._leave(SafeText("may have had a full resynchronisation"))
         return primary.view
 
     def _check(self, replica: Replication, primary: _Primary) -> None:
@@ -151,7 +151,7 @@ class FollowedPrimary:
         why = why_not_in_sync(replica)
         known = (primary.replication.offset, primary.replication.stream, primary.full_copies, replica.offset)
         if why is None and None in known:
-            why = SafeText("can't be compared with its primary, which does not tell how far it is (INFO)")
+            why = SafeText("can't be compared with its primary, which does not report its offset (INFO)")
         if why is None and replica.stream != primary.replication.stream:
             why = SafeText("follows another primary")
         if why is not None:
@@ -165,7 +165,7 @@ class FollowedPrimary:
             asked: tuple[Command, ...] = (*view, guard.info("replication"), guard.info("stats"))
             *views, replication, stats = await connection.run(*asked)
         except ConnectionLost as lost:
-            raise ServerBusyError(f"Its primary {self.label} can't be asked: {lost.happened}") from None
+            raise ServerBusyError(f"Its primary {self.label} can't be reached: {lost.happened}") from None
         full_copies = parse_number(parse_info(stats), "sync_full")
         return _Primary(views[0] if views else None, read_replication(replication), full_copies)
 
@@ -214,8 +214,8 @@ class LagWatch:
 def no_replica_failure(primaries: Sequence[str], why: str = "") -> ConnectFailure:
     """Return the failure for primaries without a usable replica; `why` is the end of a sentence."""
     named = ", ".join(primaries[:MOST_NAMED]) + (", …" if len(primaries) > MOST_NAMED else "")
-    happened = f"No replica of {named} can be asked{f': {why}' if why else ''}."
-    return ConnectFailure(FailureKind.NO_REPLICA, happened, "--replicas prefer asks the primary then.")
+    happened = f"No replica of {named} is available{f': {why}' if why else ''}."
+    return ConnectFailure(FailureKind.NO_REPLICA, happened, "--replicas prefer falls back to the primary.")
 
 
 class ReplicaFinder:
@@ -281,18 +281,18 @@ class ReplicaFinder:
             if is_known or followed.zone in {None, server.zone} or server.zone is None or not untried:
                 return None
             happened = f"{address_text(*self.asked)} is in zone {server.zone}."
-            return ConnectFailure(FailureKind.FAILOVER, happened, "Another replica is tried.")
-        why = "has no link to its primary" if server.role == "replica" else "is no replica any more"
+            return ConnectFailure(FailureKind.FAILOVER, happened, "Trying another replica.")
+        why = "has no link to its primary" if server.role == "replica" else "is no longer a replica"
         who = address_text(*self.asked)
         self.leave(SafeText(why))
-        return ConnectFailure(FailureKind.FAILOVER, f"{who} {why}.", "Another server is asked.")
+        return ConnectFailure(FailureKind.FAILOVER, f"{who} {why}.", "Using another server.")
 
     def leave(self, why: SafeText) -> None:
         if self.asked is not None:
             who = address_text(*self.asked)
             self.left[self.asked] = why
             self.asked = None
-            self._on_left(SafeText(f"The replica {who} {why}: it is not asked any more."))
+            self._on_left(SafeText(f"The replica {who} {why}; it is no longer used."))
 
     def judge(self, replica: Replication, primary: Replication | None, now_s: float) -> SafeText | None:
         """Return why the replica should not be used any more by its and its primary's account, or None."""
@@ -370,7 +370,7 @@ class ReplicaConnections:
         if is_in_sync or is_needed or primary_id in self._used:
             self._used.add(primary_id)
             return found
-        self._note(SafeText(f"The primary {primary.label} is asked: no replica was in sync within {CHOICE_S:g} s."))
+        self._note(SafeText(f"Using the primary {primary.label}: no replica was in sync within {CHOICE_S:g} s."))
         self._given_up.add(primary_id)
         self.forget(primary_id)
         return None

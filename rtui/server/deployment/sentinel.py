@@ -189,7 +189,7 @@ class PrimaryFinder:
         said = "; ".join(f"{who}: {what}" for who, what in self.said.items())
         raise ConnectFailure(
             FailureKind.NO_PRIMARY,
-            f"No Sentinel names a primary of {display_text(service)} that it takes for alive. {said}.",
+            f"No Sentinel names a primary of {display_text(service)} that it considers alive. {said}.",
             await self._remedy(answers),
         ) from (found if isinstance(found, BaseException) else None)
 
@@ -320,4 +320,4 @@ def _as_text(answer: object) -> SafeText:
         case BaseException():
             is_unknown = isinstance(answer, ResponseError) and "unknown command" in str(answer).lower()
             return SafeText("is no Sentinel") if is_unknown else display_text(str(answer))
-    return SafeText("gives an answer that is no address")
+    return SafeText("replies with something other than an address")

@@ -183,4 +183,4 @@ def _not_fitting(command: str, reply: Reply, what: str) -> Unknown:
     """Return Unknown for an invalid reply, with the number if it is one."""
     if isinstance(reply, int):
         return Unknown(Reason.IMPOSSIBLE, f"the server says {reply}")
-    return Unknown(Reason.FAILED, f"the answer to {command} is no {what} that it could be")
+    return Unknown(Reason.FAILED, f"the reply to {command} is not a valid {what}")

@@ -125,7 +125,7 @@ def forget_failure(task: asyncio.Task[Any]) -> None:
         task.exception()
 
 
-REPLICA_NOTE: Final = "idle time and frequency are this replica's own: what clients read on the primary is not in them"
+REPLICA_NOTE: Final = "idle time and frequency are those of this replica, without reads on the primary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ def length_query_of(querier: Querier, key: bytes, key_type: bytes | None, *, may
     if command is None:
         return Unknown(Reason.UNSUPPORTED, "no command returns the length of this type")
     if querier.touches and not may_touch:
-        return Unknown(Reason.NOT_ASKED, "asking would count as an access")
+        return Unknown(Reason.NOT_ASKED, "reading it would count as an access")
     return command(key)
 
 

@@ -86,7 +86,7 @@ async def row_facts(
     rows, encoded = [], frozenset(read_ahead)
     for key in keys:
         if key not in answers:
-            why = f"a name of {len(key):,} bytes: longer ones than 64 KiB are not sent for rows"
+            why = f"a name of {len(key):,} bytes: names over 64 KiB are not sent for rows"
             unknown = Unknown(Reason.TOO_LARGE, why)
             rows.append(RowFacts(key, unknown, unknown, unknown, asked_at_s))
         elif answers[key].is_gone:
@@ -189,7 +189,7 @@ async def key_facts(
     MEMORY USAGE from key to key. Raises ConnectionLost.
     """
     if len(key) > MAX_KEY_BYTES:
-        unknown = Unknown(Reason.TOO_LARGE, f"a name of {len(key):,} bytes: longer ones than 1 MiB are not sent")
+        unknown = Unknown(Reason.TOO_LARGE, f"a name of {len(key):,} bytes: names over 1 MiB are not sent")
         return KeyFacts(key, clock(), unknown, unknown, unknown, unknown, unknown, unknown, unknown)
     querier = Querier(connection, Capabilities() if capabilities is None else capabilities, connection.own_reads)
     first = await first_answers(querier, key, known, may_touch=may_touch, clock=clock)
@@ -246,7 +246,7 @@ async def _memory_and_length(
     is_watched = cost.policy is MemoryUsagePolicy.WATCHED
     memory: list[Command] = []
     if is_watched and watch.is_over:
-        why_no_memory += ", which took the server too long for others"
+        why_no_memory += ", which was too slow for others"
     elif cost.policy is not MemoryUsagePolicy.NEVER and Feature.MEMORY_USAGE not in answers.replies:
         memory = [guard.memory_usage_of(key, evidence)]
     is_watched = is_watched and bool(memory) and querier.capabilities.allows(Feature.MEMORY_USAGE)
@@ -301,5 +301,5 @@ async def key_preview(
     is_empty = not shown.rows and (shown.window is None or not shown.window.data)
     if not is_empty or page.number == 1 or page.find is not None or shown.next_page is not None:
         return shown
-    ended = "nothing is here: the value has become shorter, or ended with the page before"
+    ended = "no data here: the value became shorter, or ended with the previous page"
     return replace(shown, notes=(*shown.notes, ended))

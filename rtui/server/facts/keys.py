@@ -67,7 +67,7 @@ async def are_there(querier: Querier, names: Iterable[bytes]) -> dict[bytes, Pre
         if len(name) <= MAX_BULK_KEY_BYTES:
             short.append(name)
         else:
-            found[name] = Unknown(Reason.TOO_LARGE, "names over 64 KiB are not asked")
+            found[name] = Unknown(Reason.TOO_LARGE, "names over 64 KiB are not read")
     command = presence_query(querier.connection.server)
     is_tried = querier.capabilities[command.spec.name].verdict is not Verdict.UNTRIED
     first = MOST_IN_WRITE if is_tried else 1
@@ -94,7 +94,7 @@ def _presence(reply: Reply) -> Presence:
         return unknown_from(reply)
     if isinstance(reply, bytes):
         return reply != NO_TYPE
-    return reply == 1 if reply in (0, 1) else Unknown(Reason.FAILED, "the answer is neither 0 nor 1")
+    return reply == 1 if reply in (0, 1) else Unknown(Reason.FAILED, "the reply is neither 0 nor 1")
 
 
 T = TypeVar("T")

@@ -135,11 +135,11 @@ class _Wanted:
     def cut(self) -> None:
         """Drop names beyond the limits, and note their number."""
         for rows, most, what in (
-            (self.outgoing, MOST_OUTGOING, "keys that it points to"),
+            (self.outgoing, MOST_OUTGOING, "keys it points to"),
             (self.incoming, MOST_INCOMING, "keys that should point here"),
         ):
             if len(rows) > most:
-                self.notes[f"{len(rows) - most:,} more {what} are left out"] = None
+                self.notes[f"{len(rows) - most:,} more {what} are not shown"] = None
                 del rows[most:]
 
 
@@ -203,4 +203,4 @@ class PageValues:
         if reference.source is ReferenceSource.VALUE:
             return [data]
         found = json_values(data, reference.path)
-        return self._none("the value is no JSON") if found is None else found
+        return self._none("the value is not JSON") if found is None else found

@@ -82,7 +82,7 @@ class CompatibleServer:
         if self.usd_per_100_000 is None:
             return None
         if commands is None:
-            return f"{self.name} bills each command, and how many this takes is not known"
+            return f"{self.name} bills each command, and the number needed is unknown"
         cost = f"{commands * self.usd_per_100_000 / 100_000:,.2f} USD"
         return f"{self.name} bills each command: this takes up to {commands:,}, about {cost}"
 

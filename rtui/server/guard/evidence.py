@@ -82,10 +82,8 @@ _FREE: Final = MemoryCost(MemoryUsagePolicy.FREE)
 _STREAM: Final = MemoryCost(
     MemoryUsagePolicy.WATCHED, "before Redis 8.4 the size of a stream takes a walk over all its groups and consumers"
 )
-_MODULE: Final = MemoryCost(
-    MemoryUsagePolicy.NEVER, "the type comes from a module, whose answer to MEMORY USAGE may walk the whole value"
-)
-_UNTYPED: Final = MemoryCost(MemoryUsagePolicy.NEVER, "the type is not known, so nobody knows what asking costs")
+_MODULE: Final = MemoryCost(MemoryUsagePolicy.NEVER, "for module types MEMORY USAGE may walk the whole value")
+_UNTYPED: Final = MemoryCost(MemoryUsagePolicy.NEVER, "the type is not known, so the cost is unknown")
 
 
 def counts_sizes(product: str | None, version: tuple[int, ...] | None) -> bool:

@@ -103,7 +103,7 @@ def command_names(given: Mapping[str, str]) -> CommandNames:
 
 def _check(word: str, name: str) -> None:
     if word not in SERVER_COMMANDS | _SENT:
-        raise CommandNamesError("it renames something that is no command")
+        raise CommandNamesError("it renames something that is not a command")
     if not name:
         return
     if word in FIXED:

@@ -77,7 +77,7 @@ _LOGS: Final[Mapping[Source, tuple[str, Callable[[int], Command]]]] = {
 _LISTED: Final = frozenset({*_LOGS, Source.LATENCY_EVENTS, Source.SETTINGS})
 """Sources with lists as replies; others reply with texts."""
 
-_UNREADABLE: Final = Unknown(Reason.FAILED, "the answer can't be read")
+_UNREADABLE: Final = Unknown(Reason.FAILED, "unreadable reply")
 _SECTIONS: Final = tuple(source for source in Source if source.startswith("INFO "))
 _NEWER: Final[Mapping[Source, tuple[tuple[int, ...] | None, tuple[int, ...] | None, str]]] = {
     Source.LATENCY_STATS: ((7, 0), (7, 2), "Redis 7.0 and later and Valkey have it"),
@@ -264,9 +264,7 @@ class HealthProbe:
         if has_answer:
             self._mark_answered(found, source, cost_us)
         else:
-            self._mark_missing(
-                found, source, Unknown(Reason.UNSUPPORTED, "the server tells nothing of it"), for_good=True
-            )
+            self._mark_missing(found, source, Unknown(Reason.UNSUPPORTED, "not reported by the server"), for_good=True)
 
     async def _run(self, found: _Found, source: Source, *commands: Command) -> list[Reply] | None:
         """Send follow-up commands of a source; None, with the reason recorded, if any reply is not a list."""

@@ -172,10 +172,10 @@ class Health(ABC):
             return None
         if last.is_other_server:
             since = moment(last.after.at_ms / 1000)
-            return SafeText(f"Another server answers since {since} UTC, as after a failover: its counters are its own.")
+            return SafeText(f"A different server since {since} UTC, as after a failover; its counters start anew.")
         uptime_s = view.number("uptime_in_seconds")
         when = "" if uptime_s is None else f" {short_duration(int(uptime_s) * SECOND_MS)} ago"
-        return SafeText(f"The server was restarted{when}: what it counts since its start began anew.")
+        return SafeText(f"The server was restarted{when}; its counters start anew.")
 
     def sample_lines(self) -> Sequence[str]:
         """All samples kept, as the lines of a file."""

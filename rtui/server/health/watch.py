@@ -86,7 +86,7 @@ class HealthWatch:
         nodes = 0 if topology is None else sum(1 for _ in topology.nodes)
         if nodes <= MOST_NODES:
             return ()
-        return (f"The cluster has {nodes:,} nodes: only its primaries are asked, every {self.pause_s:g} s.",)
+        return (f"The cluster has {nodes:,} nodes: only primaries are polled, every {self.pause_s:g} s.",)
 
     @property
     def pause_s(self) -> float:

@@ -116,7 +116,7 @@ SINCE: Final[Mapping[str | None, tuple[int, int]]] = {"redis": (8, 6), "valkey":
 """The first version of each product that reports hot keys."""
 
 HOW_TO_START: Final = "HOTKEYS START METRICS 2 CPU NET DURATION 60 SAMPLE 100"
-DENIED: Final = "The server's own hot-key report is denied to this user; the ACL rule +hotkeys|get allows it."
+DENIED: Final = "HOTKEYS GET is denied to this user; the ACL rule +hotkeys|get allows it."
 _TITLES: Final = {SlotMetric.CPU: ("CPU time", "µs of CPU"), SlotMetric.NET: ("Traffic", "bytes of network traffic")}
 
 
@@ -128,7 +128,7 @@ async def server_source(querier: Querier, *, now_s: float, looked_since_s: float
     (reply,) = await querier.run(guard.hotkeys_get())
     if isinstance(reply, ServerError):
         is_denied = querier.capabilities[HOTKEYS].verdict is Verdict.DENIED
-        failed = display_text(f"The server's own hot-key report could not be had: {reply}.")
+        failed = display_text(f"HOTKEYS GET failed: {reply}.")
         return HotReport(better=(DENIED if is_denied else failed,))
     found = parse_hotkeys(reply)
     if isinstance(found, HotSession):
@@ -141,11 +141,11 @@ async def server_source(querier: Querier, *, now_s: float, looked_since_s: float
         keys = tuple(HotKey(KeyRecord(entry.key, note=f"in database {entry.db}"), float(entry.qps)) for entry in found)
         return HotReport(HotSource.SERVER, about, 0.0, lists=(HotList("Accesses", "queries/s", keys),))
     if found is not None:
-        reason = "The server tracks no hot keys, or saw none in its last window; its setting hotkeys-top-k turns it on."
+        reason = "The server tracks no hot keys, or saw none in the last window; hotkeys-top-k enables it."
     elif reply is None:
         reason = f"No hot-key session has been run on this server; {HOW_TO_START} starts one."
     else:
-        reason = "The server's hot-key report has a shape that is not known."
+        reason = "The reply to HOTKEYS GET has an unknown format."
     return HotReport(better=(reason,))
 
 
@@ -159,7 +159,7 @@ def too_old(server: ServerIdentity) -> str:
     if since is None or server.version is None or server.version >= since:
         return ""
     name = (server.product or "").capitalize()
-    return f"{name} {server.version_text} has no hot-key report of its own; {name} {since[0]}.{since[1]} has."
+    return f"{name} {server.version_text} has no hot-key report; {name} {since[0]}.{since[1]} has."
 
 
 def _session_report(session: HotSession, now_s: float, looked_since_s: float | None) -> HotReport:
@@ -185,7 +185,7 @@ def _session_report(session: HotSession, now_s: float, looked_since_s: float | N
         about.append(f"1 command in {session.sample_ratio:,} measured and multiplied")
     ended_s = None if session.started_s is None else session.started_s + session.lasted_s
     if looked_since_s is not None and (session.is_active or (ended_s or session.lasted_s) > looked_since_s):
-        about.append("what rtui asked meanwhile is counted with the rest")
+        about.append("commands of rtui during the session are included")
     age_s = 0.0 if session.is_active else None if ended_s is None else max(0.0, now_s - ended_s)
     return HotReport(HotSource.SERVER if lists else HotSource.NONE, ", ".join(about), age_s, better, lists)
 
@@ -231,14 +231,14 @@ async def start_session(connection: CommandRunner, consent: Consent) -> None:
     (answer,) = await connection.run(command)
     if isinstance(answer, ServerError):
         if "already in progress" in answer.text:
-            raise SessionRefusedError(TITLE, "Another session began at this moment.", "Wait until it has ended.")
+            raise SessionRefusedError(TITLE, "Another session has just started.", "Wait until it has ended.")
         raise _error_for(answer, "hotkeys|start")
 
 
 def _error_for(reply: ServerError, rule: str) -> SessionError:
     verdict = capability_from(reply).verdict
     if verdict is Verdict.DENIED:
-        return SessionError(TITLE, f"The user may not do this: {reply.text}", f"The ACL rule +{rule} allows it.")
+        return SessionError(TITLE, f"Not permitted: {reply.text}", f"The ACL rule +{rule} allows it.")
     if verdict is Verdict.UNKNOWN_COMMAND:
         return SessionError(TITLE, "This server has no hot-key sessions.", "Redis 8.6 and later have them.")
-    return SessionError(TITLE, f"The server answered: {reply}")
+    return SessionError(TITLE, f"The server replied: {reply}")

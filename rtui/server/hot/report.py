@@ -29,8 +29,8 @@ from rtui.server.wire.errors import Reply, ServerError
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.supervised_tasks import for_each
 
-NO_RATE: Final = "lfu-decay-time is 0: access counters never fall, so that they tell no rate and no present."
-ASSUMED: Final = "The rates rest on the defaults of lfu-log-factor and lfu-decay-time, since these could not be read."
+NO_RATE: Final = "lfu-decay-time is 0: access counters never decrease, so they show no current rate."
+ASSUMED: Final = "Rates assume the defaults of lfu-log-factor and lfu-decay-time, which could not be read."
 
 
 READS_COUNT: Final = (
@@ -67,7 +67,7 @@ def counted_source(
             for feature in (Feature.OBJECT_FREQ, Feature.OBJECT_IDLETIME)
             if not capabilities.allows(feature)
         ]
-        return HotReport(better=tuple(refused) or ("No key was there whose frequency or idle time is known.",))
+        return HotReport(better=tuple(refused) or ("No key with a known frequency or idle time.",))
     if own_reads is not None:
         source = structs.replace(source, better=(*source.better, READS_COUNT))
     asked_at_s = min(record.asked_at_s for record in summary.hottest)
@@ -85,9 +85,9 @@ def _by_frequency(records: Sequence[KeyRecord], lfu: LfuSettings) -> HotReport:
         counters = (HotList("Access counter", "LFU counter", tuple(keys)),)
         about = "the access counter of each key, 0 to 255"
         return HotReport(HotSource.FREQUENCY, about, better=(NO_RATE,), lists=counters)
-    about = "accesses a minute that hold the access counter where it is"
+    about = "estimated accesses per minute (from the LFU counter)"
     if any(hot.at_least for hot in keys):
-        about += "; keys at the top of the counter have no rank among themselves"
+        about += "; keys at the maximum of the counter are not ranked"
     lists = (HotList("Accesses", "accesses/min", tuple(keys)),)
     return HotReport(HotSource.FREQUENCY, about, better=(ASSUMED,) if lfu.assumed else (), lists=lists)
 
@@ -99,10 +99,10 @@ def _by_idle(records: Sequence[KeyRecord], basis: IdleBasis, own_reads: OwnReads
     )
     left_out = len(records) - len(keys)
     use = "write" if basis is IdleBasis.WRITE else "use"
-    about = f"time since the last {use}, to the second; keys in use all the time can't be told apart"
-    better = "The server keeps no access counters; an LFU maxmemory-policy such as allkeys-lfu would rank keys by use."
-    own = (f"{left_out:,} keys are left out: it was rtui itself that used them last.",) if left_out else ()
-    own = ("1 key is left out: it was rtui itself that used it last.",) if left_out == 1 else own
+    about = f"idle time in seconds (last {use}); constantly used keys all show 0"
+    better = "The server keeps no access counters; an LFU maxmemory-policy such as allkeys-lfu ranks keys by use."
+    own = (f"{left_out:,} keys are excluded: last accessed by rtui itself.",) if left_out else ()
+    own = ("1 key is excluded: last accessed by rtui itself.",) if left_out == 1 else own
     lists = (HotList("Last use", "seconds idle", tuple(keys)),)
     return HotReport(HotSource.IDLE, about, better=(*own, better), lists=lists)
 
@@ -110,9 +110,7 @@ def _by_idle(records: Sequence[KeyRecord], basis: IdleBasis, own_reads: OwnReads
 _METRICS: Final = frozenset((b"key-count", b"cpu-usec", b"memory-bytes", b"network-bytes-in", b"network-bytes-out"))
 """The counters that a node may report of a slot."""
 
-KEYS_ONLY: Final = (
-    "This node counts only the keys of its slots; its setting cluster-slot-stats-enabled adds time and traffic."
-)
+KEYS_ONLY: Final = "This node counts only keys per slot; cluster-slot-stats-enabled adds CPU time and traffic."
 
 
 async def slot_loads(querier: Querier) -> tuple[tuple[SlotLoad, ...], tuple[str, ...]]:
@@ -126,7 +124,7 @@ async def slot_loads(querier: Querier) -> tuple[tuple[SlotLoad, ...], tuple[str,
     (reply,) = await querier.run(guard.slot_stats("key-count", limit=MAX_SLOTS))
     if not isinstance(reply, ServerError):
         return parse_slot_loads(reply), (KEYS_ONLY,)
-    return (), (f"What this node counts of its slots could not be had: {reply}.",)
+    return (), (f"CLUSTER SLOT-STATS failed: {reply}.",)
 
 
 def parse_slot_loads(reply: Reply) -> tuple[SlotLoad, ...]:

@@ -132,7 +132,7 @@ class NodeInspection:
         """Find out the node's rights and its own counts; raises ConnectionLost."""
         state = self.connection.state
         if self.node.id and isinstance(state, Lost):  # the other nodes of the cluster need not wait for it
-            raise state.reason or ConnectionLost("There is no connection to it yet.")
+            raise state.reason or ConnectionLost("Not connected yet.")
         await self.connection.online()
         self.connection.forget_denied()
         await self.capabilities.probe(self.connection)
@@ -231,7 +231,7 @@ class InspectedNodes(ScannedCluster):
         """
         home, found = self._deployment.home, await self._deployment.scanned(only=self._only)
         if not found:
-            raise ConnectionLost("The node is not in the cluster any more.")
+            raise ConnectionLost("The node is no longer in the cluster.")
         if [node.connection for node in found] != [home]:
             self.all = [self._new(node) for node in found]
         failures = await for_each(self.all, lambda node: failure_of(node.begin(), name="rtui node"))

@@ -130,7 +130,7 @@ PORTION: Final = 25
 """Keys of one write: two commands each, 60 µs of the server's time."""
 
 
-READ_BY_RTUI: Final = "used by rtui itself, which asked its length at the end of this run"
+READ_BY_RTUI: Final = "last accessed by rtui itself, which read its length at the end of this run"
 """The note of a key whose idle time the end of an analysis has reset."""
 
 READ_BY_RTUI_NOTE: Final = (

@@ -26,7 +26,7 @@ from rtui.server.inspection.tables import InspectedBatch, Tables
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.errors import Reply
 
-TOO_COSTLY_NOTE: Final = "skipped, because MEMORY USAGE of others of this type took the server too long"
+TOO_COSTLY_NOTE: Final = "skipped, because MEMORY USAGE was too slow for others of this type"
 
 
 class LastStages:

@@ -23,16 +23,16 @@ _STATES: Final = {
     Verdict.UNSUPPORTED: ColumnState.UNSUPPORTED,
 }
 
-TOUCHING: Final = "asking for lengths would count as an access here; they were asked for the largest keys alone"
+TOUCHING: Final = "reading lengths counts as an access here; they were read of the largest keys only"
 """Why most keys have no length where the server does not know NO-TOUCH."""
 
-UNTYPED: Final = "the type is not known, and each has a command of its own for its length"
+UNTYPED: Final = "the type is not known, and each type has its own length command"
 """Why lengths are missing if TYPE is denied."""
 
-LEFT_OUT: Final = "the options of the analysis leave it out"
+LEFT_OUT: Final = "excluded by the options of the analysis"
 """Why a fact that could be read is left out."""
 
-ONE_IN_EIGHT: Final = f"one key in {SAMPLE_EVERY} was asked, so figures for all keys are estimates"
+ONE_IN_EIGHT: Final = f"read of one key in {SAMPLE_EVERY}, so figures for all keys are estimates"
 """Which keys have a fact that is read of a sample."""
 
 LENGTHS_OF_SOME: Final = (
@@ -228,7 +228,7 @@ class InspectionPlan:
         columns = self.columns
         some = ColumnReport(ColumnState.SOME, ONE_IN_EIGHT)
         some_lengths = ColumnReport(ColumnState.SOME, LENGTHS_OF_SOME)
-        every_nth = ColumnReport(ColumnState.SOME, f"every {self.encoding_every}th key of a type was asked")
+        every_nth = ColumnReport(ColumnState.SOME, f"every {self.encoding_every}th key of a type was read")
         memory = self._unless_untyped(self._column(guard.memory_usage), self.memory(None).why)
         return {
             "type": self._column(guard.key_type),

@@ -66,7 +66,7 @@ def coverage_of(
         vanished=counted.vanished_keys,
         unread=counted.unread_keys,
         repeats_possible=isinstance(work, Scan | PartedScan) and is_done and work.repeats_possible,
-        reason=str(progress.reason or why_ended or "it is under way") if says_why else "",
+        reason=str(progress.reason or why_ended or "it is running") if says_why else "",
     )
 
 

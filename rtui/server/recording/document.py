@@ -146,7 +146,7 @@ class RecordingError(RtuiError):
     exit_code = ExitCode.USAGE
 
     def __init__(self, happened: str) -> None:
-        super().__init__("The recording can't be played", happened, "rtui --record FILE makes one.")
+        super().__init__("The recording can't be played", happened, "rtui --record FILE creates one.")
 
 
 @dataclass(slots=True)

@@ -110,7 +110,7 @@ def confine() -> None:
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     if event in _REFUSED:
-        raise PermissionError(errno.EACCES, "a replay does nothing but show")
+        raise PermissionError(errno.EACCES, "a replay is read-only")
     if event == "open":
         path, _, flags = arguments
         if isinstance(flags, int) and flags & _WRITING and path not in _TERMINAL and not isinstance(path, int):

@@ -43,7 +43,7 @@ class RecordError(RtuiError):
     exit_code = ExitCode.OUTPUT
 
     def __init__(self, happened: str) -> None:
-        super().__init__("The session can't be recorded", happened, "Name a file that is not there yet.")
+        super().__init__("The session can't be recorded", happened, "Name a new file.")
 
 
 Work = Callable[[], Sequence[Exchange | Input | End]]
@@ -102,14 +102,14 @@ class Recorder:
         if self.failure is not None:
             return self.failure
         reasons = {
-            "size": "The file has its largest size.",
+            "size": "The file has reached its maximum size.",
             "server": "Another server was chosen; a recording is of one.",
             "cluster": "A recording is of one server: --only-node records one node of a cluster.",
             "slow": "Writing the file was too slow.",
             "left": "The session is over.",
         }
         why = "" if self.ended is None else reasons[self.ended.why]
-        return f"Nothing more is recorded. {why}".strip()
+        return f"Recording stopped. {why}".strip()
 
     def end(self, why: EndReason) -> None:
         if self.ended is None:

@@ -157,7 +157,7 @@ SETTLE_S: Final = 30.0
 GIVEN_UP_S: Final = 5.0
 """The same if the cluster has given up every node that could serve these slots, or all of them were visited."""
 
-NOBODY: Final = SafeText("no node that answers serves them")
+NOBODY: Final = SafeText("no reachable node serves them")
 STILL_MOVING: Final = SafeText("they were still being moved")
 
 
@@ -378,7 +378,7 @@ class ClusterScan:
 def repeats_note(most: int) -> SafeText:
     """Return the note that up to `most` keys were delivered twice."""
     keys = "1 key" if most == 1 else f"{most:,} keys"
-    return SafeText(f"Up to {keys} may have been counted twice, since slots moved after too many keys to remember.")
+    return SafeText(f"Up to {keys} may have been counted twice, because slots moved.")
 
 
 def reason_of(uncovered: Sequence[UncoveredByNode], named: int) -> SafeText:

@@ -418,13 +418,13 @@ class CompiledPipeline(ScanPipeline):
             case Event.NOT_IN_ORDER:
                 raise CursorOrderError
             case Event.IS_STUCK:
-                raise ScanRefusedError("The server answers every SCAN with the cursor it was given.")
+                raise ScanRefusedError("The server returns every SCAN cursor unchanged.")
             case Event.NO_PAGE | Event.UNASKED:
                 _read_odd(event, lane, engine.odd_reply())
             case Event.HAS_BROKEN:
                 lane.fail(ConnectionLost(f"The connection broke: {os.strerror(engine.error)}."))
             case Event.IS_SILENT:
-                happened = f"The server has owed an answer for {lane.reply_timeout_s:g} s."
+                happened = f"No reply from the server for {lane.reply_timeout_s:g} s."
                 lane.fail(ConnectionLost(happened, kind=FailureKind.TIMEOUT))
             case Event.TOO_LONG:
                 lane.fail(ConnectionLost(f"It sent more than {lane.max_reply_bytes >> 20} MiB in one answer."))
@@ -449,4 +449,4 @@ def _read_odd(event: Event, lane: Lane, reply: bytes) -> None:
     if isinstance(parsed, ServerError) and lane.end_if_logged_out([parsed]):
         return
     scan_page(parsed)
-    raise ScanRefusedError("What the server answers to SCAN is not a page of keys.")
+    raise ScanRefusedError("The reply to SCAN is not a page of keys.")

@@ -116,7 +116,7 @@ class SlotPasses:
         view = read_slot_view(reply)
         if view is None:
             why = f": {reply}" if isinstance(reply, ServerError) else ""
-            raise ScanRefusedError(f"The node does not tell which slots it serves{why}.")
+            raise ScanRefusedError(f"The node does not report its slots{why}.")
         self.is_unseen = False
         self._owned = len(view.owned)
         self._view_bytes = len(reply) if isinstance(reply, bytes) else 0
@@ -203,7 +203,7 @@ class Listing:
         cursor, keys, size_bytes = measured_page(reply)
         self._stuck = self._stuck + 1 if cursor == one.cursor and cursor else 0
         if self._stuck >= STUCK_AFTER:
-            raise ScanRefusedError("The server answers every SCAN with the cursor it was given.")
+            raise ScanRefusedError("The server returns every SCAN cursor unchanged.")
         if not self.ranges.dialect.is_ordered and self._beginning.observe(keys):
             raise BeginAgainError(ScanNote.BEGAN_AGAIN)
         fresh = self.ranges.advance(one, cursor, keys)

@@ -29,7 +29,7 @@ _UNSERVED: Final = "slot not served"
 _CURSOR_DIGITS: Final = 20
 """Most digits of an unsigned number of 64 bits."""
 
-_NO_PAGE: Final = "What the server answers to SCAN is not a page of keys"
+_NO_PAGE: Final = "The reply to SCAN is not a page of keys"
 
 
 class BeginAgainError(ScanRefusedError):
@@ -53,9 +53,9 @@ def is_elsewhere(error: ServerError) -> bool:
 def _what_to_do(refusal: ServerError) -> str:
     """Return advice on a refusal of SCAN, as the end of a sentence; empty if there is none."""
     if refusal.code == "NOPERM":
-        return "; `rtui acl` prints the rights that rtui needs"
+        return "; `rtui acl` prints the permissions that rtui needs"
     if "unknown command" in refusal.text.lower():
-        return "; if it was renamed there, a profile says what it is called: rename.SCAN"
+        return "; if it was renamed, set rename.SCAN in a profile"
     return ""
 
 
@@ -81,20 +81,20 @@ def measured_page(reply: Reply) -> tuple[int, list[bytes], int]:
             raise BeginAgainError(ScanNote.LOST_PLACE)
         if reply.code == NOT_SENT:
             raise ScanRefusedError(f"{reply.text}.")
-        raise ScanRefusedError(f"SCAN was refused: {reply.code} {reply.text.strip()}{_what_to_do(reply)}")
+        raise ScanRefusedError(f"SCAN was refused: {reply.text.strip()}{_what_to_do(reply)}")
     if not isinstance(reply, list) or len(reply) != 2:
         raise ScanRefusedError(f"{_NO_PAGE}.")
     cursor, keys = reply
     is_number = isinstance(cursor, bytes) and cursor.isdigit() and len(cursor) <= _CURSOR_DIGITS
     number = int(cast("bytes", cursor)) if is_number else POSITION_END
     if number >= POSITION_END:
-        raise ScanRefusedError(f"{_NO_PAGE}: its cursor is no number of 64 bits.")
+        raise ScanRefusedError(f"{_NO_PAGE}: its cursor is not a 64-bit number.")
     try:
         size_bytes = len(b"".join(cast("list[bytes]", keys)))
     except TypeError:
         size_bytes = -1
     if not isinstance(keys, list) or size_bytes < 0:
-        raise ScanRefusedError(f"{_NO_PAGE}: its keys are no names.")
+        raise ScanRefusedError(f"{_NO_PAGE}: its keys are not strings.")
     return number, cast("list[bytes]", keys), size_bytes
 
 

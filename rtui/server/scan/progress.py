@@ -36,23 +36,21 @@ class ScanState(enum.Enum):
 class ScanNote(enum.Enum):
     """A note on the figures of a scan; its value is the sentence to show."""
 
-    RESTARTED = (
-        "The server was restarted, or another one answers now, so cursors mean nothing any more: the scan began again."
-    )
-    NODE_RESTARTED = "A node was restarted: what it had not been confirmed to have listed in full it lists again."
-    REPLICA_LEFT = "A replica was left for another server, so the scan began again."
-    NODE_REPLICA_LEFT = "A replica was left for another server: what was not confirmed to be listed in full is again."
-    UNCONFIRMED = "The primary can't be asked whether its replica has followed it to the end: keys may be missing."
+    RESTARTED = "The server was restarted or replaced, so the scan started again."
+    NODE_RESTARTED = "A node was restarted; the unconfirmed part is scanned again."
+    REPLICA_LEFT = "Switched from a replica to another server; the scan started again."
+    NODE_REPLICA_LEFT = "Switched from a replica to another server; the unconfirmed part is scanned again."
+    UNCONFIRMED = "The primary can't confirm that the replica is in sync: keys may be missing."
     PLAIN_NODE = "The cursors of a node go backwards: it is scanned again, in one range; each key counts once."
     TAKING_IN = "A node takes in slots that no other node hands over: keys of these may be counted twice or not at all."
-    UNSURE = "The connection was remade and the server does not tell whether it was restarted: keys may be missing."
-    PLAIN = "This server's cursors go backwards: the scan began again, without progress and in one range."
-    UNPROVEN = "This server's cursors are no places in its keyspace: it is scanned without progress or estimates."
-    BEGAN_AGAIN = "The server lost its place and began again with its first keys, so the scan began again, too."
-    LOST_PLACE = "The server did not know its own cursor any more: the scan began again, with one SCAN at a time."
-    ALONE = "This server answers SCAN only by itself: the scan began again, with one command at a time."
-    EMPTIED = "The server was emptied during the scan: what is listed was there before."
-    SHRANK = "More than half of the keys vanished during the scan: what is listed may be gone."
+    UNSURE = "Reconnected, and a restart of the server can't be ruled out: keys may be missing."
+    PLAIN = "This server's cursors go backwards: the scan started again, without progress."
+    UNPROVEN = "This server's cursors are opaque: the scan has no progress or estimates."
+    BEGAN_AGAIN = "The server lost its cursor and began again, so the scan started again."
+    LOST_PLACE = "The server lost its cursor: the scan started again, with one SCAN at a time."
+    ALONE = "This server does not pipeline SCAN: the scan started again, with one command at a time."
+    EMPTIED = "The server was emptied during the scan: the list is from before."
+    SHRANK = "More than half of the keys disappeared during the scan: the list may be outdated."
     REPEATS = "The server resized its table during the scan, so some keys came twice; they count once at the end."
 
 

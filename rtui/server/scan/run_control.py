@@ -81,7 +81,7 @@ INPUT_S: Final = 0.015
 
 INPUT_POLL_S: Final = 0.005
 
-ENDED_EARLY: Final = SafeText("it was ended before all keys were seen")
+ENDED_EARLY: Final = SafeText("stopped before all keys were seen")
 """Why a run was stopped, unless another reason is given."""
 
 

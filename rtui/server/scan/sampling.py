@@ -94,7 +94,7 @@ class KeySample:
             cursor, keys = scan_page(reply)
             reached = Dialect.STANDALONE.reached(cursor)
             if reached <= start:
-                raise ScanRefusedError("This server's cursors go backwards: places can't be chosen at random.")
+                raise ScanRefusedError("This server's cursors go backwards: random sampling is not possible.")
             self._bits = max(self._bits, cursor.bit_length())
             self._visits.append((start, reached, len(keys)))
             self.size_bytes += sum(len(key) for key in keys if key not in self.keys)

@@ -82,9 +82,9 @@ class Savepoint:
     def why_not(self, run_id: str | None, db: int, digest: str) -> SafeText | None:
         """Return why a scan can't go on from here; None when it can."""
         if run_id is None:
-            return SafeText("The server does not tell which run of it this is, so the saved scan can't go on.")
+            return SafeText("The server does not report its run id, so the saved scan can't continue.")
         if run_id != self.run_id:
-            return SafeText("The server was restarted since the scan was saved, so it begins again.")
+            return SafeText("The server was restarted since the scan was saved, so it starts again.")
         if db != self.db:
             return SafeText("The saved scan is of another database.")
         if digest != self.filter_digest:

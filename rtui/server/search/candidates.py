@@ -37,7 +37,7 @@ MOST_TOUCHED: Final = 100
 """Most lengths that are read if that counts as a use of the key: as many as an analysis reads of the largest keys."""
 
 COUNTS_AS_USE: Final = f"asking a length counts as a use of the key here, so no more than {MOST_TOUCHED} are asked"
-TOO_COSTLY: Final = "MEMORY USAGE of others of this type took the server too long"
+TOO_COSTLY: Final = "MEMORY USAGE was too slow for others of this type"
 
 _SIMPLE: Final[dict[Fact, KeyCommand]] = {
     Fact.TYPE: guard.key_type,
@@ -263,7 +263,7 @@ class KeyRights:
     def refusal(self, name: str, reply: Reply) -> str:
         """Return why a reply is no value, and note where the server refuses the command for every key."""
         if not isinstance(reply, ServerError):
-            return f"the answer to {name} is no value that it could be"
+            return f"the reply to {name} is not a valid value"
         if is_key_refusal(reply):
             return f"{name} is denied for some keys: {reply.text}"
         if refuses_fact(reply):

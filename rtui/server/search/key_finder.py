@@ -50,7 +50,7 @@ from rtui.server.wire.errors import Reply, ServerBusyError, ServerError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads
 
-LONG_NAME: Final = f"names of more than {MAX_BULK_KEY_BYTES >> 10} KiB are not sent in bulk"
+LONG_NAME: Final = f"name over {MAX_BULK_KEY_BYTES >> 10} KiB"
 
 _BY_TYPE: Final = frozenset({Fact.MEMORY, Fact.LENGTH})
 _CORRECTED: Final = frozenset({Fact.IDLE, Fact.LENGTH})

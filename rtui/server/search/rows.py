@@ -90,7 +90,7 @@ class RowsSearch(Search):
 
     @property
     def plan(self) -> SafeText:
-        return SafeText(f"looks through {humanize.keys(self._rows.height)} of the analysis; asks the server nothing")
+        return SafeText(f"looks through {humanize.keys(self._rows.height)} of the analysis; sends no commands")
 
     @property
     def kept(self) -> Sequence[KeyRecord]:
@@ -157,24 +157,24 @@ class RowsSearch(Search):
         rows, found = self._rows, self._found
         notes = []
         if rows.why_none:
-            notes.append(f"The rows of the analysis are not kept any more: {rows.why_none}.")
+            notes.append(f"The rows of the analysis are no longer kept: {rows.why_none}.")
         elif rows.ended_s is None:
-            notes.append("The analysis is under way: these are keys that it has seen so far.")
+            notes.append("The analysis is running: only keys seen so far are searched.")
         elif not rows.is_whole:
             notes.append("The analysis had not seen all keys when it ended.")
         if self._lacking:
             commands = ", ".join(fact.command for fact in self._lacking)
-            notes.append(f"{commands}: the analysis does not know it of all keys; R asks for it.")
+            notes.append(f"{commands}: not known of all keys; press R to read it.")
         if rows.may_repeat:
             notes.append(TWICE)
         if found.expired:
             gone = "has expired since and is" if found.expired == 1 else "have expired since and are"
-            notes.append(f"{humanize.keys(found.expired)} {gone} left out.")
+            notes.append(f"{humanize.keys(found.expired)} {gone} excluded.")
         for column, count in found.undecided.most_common():
             fact = _FACT_OF[column]
             terms = " ".join(str(term) for term in self.query.about(fact))
-            why = f"the analysis does not know {fact.command} of {'it' if count == 1 else 'them'}"
-            notes.append(f"{humanize.keys(count)} could not be decided for {terms}: {why}.")
+            why = f"the analysis has no {fact.command} of {'it' if count == 1 else 'them'}"
+            notes.append(f"{humanize.keys(count)} not checked ({terms}): {why}.")
         return tuple(SafeText(note) for note in notes)
 
     def sorts_at_once(self, order: MatchOrder | None) -> bool:

@@ -54,7 +54,7 @@ FED_AHEAD: Final = 4_000
 
 FED_POLL_S: Final = 0.005
 
-LIMIT_REACHED: Final = SafeText("as many matches as were wanted have been found")
+LIMIT_REACHED: Final = SafeText("the limit was reached")
 """Why a search was stopped that ends there."""
 
 TWICE: Final = SafeText("The server resized its table during the scan: beyond the keys listed, some may count twice.")
@@ -175,14 +175,18 @@ class KeySearch(Search):
         notes = [*([] if self._note is None else [self._note]), *self._deployment.notes]
         if self._held is not None and self.held_at_s is not None:
             at = humanize.moment(self.held_at_s)
-            notes.append(SafeText(f"The names are those of {at}; later keys are not found."))
+            notes.append(SafeText(f"The names are from {at}; newer keys are not found."))
         if self._held is not None and self._held.missing:
-            notes.append(SafeText(f"{humanize.keys(self._held.missing)} of which no name is kept were not searched."))
+            notes.append(
+                SafeText(f"{humanize.keys(self._held.missing)} whose names are not in memory were not searched.")
+            )
         for name, is_there in self._beside.items():
             if is_there:
-                notes.append(SafeText(f"{display(name, limit=200)} is a glob, and the name of a key: both are found."))
+                notes.append(
+                    SafeText(f"{display(name, limit=200)} is both a glob and the name of a key: both are found.")
+                )
             elif is_there is None:
-                notes.append(SafeText(f"Whether {display(name, limit=200)} is the name of a key is not known."))
+                notes.append(SafeText(f"Whether {display(name, limit=200)} is the name of a key is unknown."))
         if self._is_named_like_query:
             line = str(self.query)
             notes.append(
@@ -191,15 +195,15 @@ class KeySearch(Search):
         finders = self.finders.values()
         reasons = {fact: why for one in finders for fact, why in one.reasons.items()}
         for fact, count in sum((one.undecided for one in finders), Counter[Fact]()).most_common():
-            why = reasons.get(fact, SafeText("there was no answer"))
+            why = reasons.get(fact, SafeText("no reply"))
             terms = " ".join(str(term) for term in self.query.about(fact))
-            notes.append(SafeText(f"{humanize.keys(count)} could not be decided for {terms}: {why}."))
+            notes.append(SafeText(f"{humanize.keys(count)} not checked ({terms}): {why}."))
         if vanished := sum(one.vanished for one in finders):
-            verb = "was gone when it was" if vanished == 1 else "were gone when they were"
-            notes.append(SafeText(f"{humanize.keys(vanished)} {verb} asked about."))
+            verb = "was" if vanished == 1 else "were"
+            notes.append(SafeText(f"{humanize.keys(vanished)} expired or {verb} deleted during the search."))
         if touched := sum(one.rights.touched for one in finders):
             counted = humanize.counted(touched, "length")
-            notes.append(SafeText(f"{counted} were asked, which this server counts as a use of the keys."))
+            notes.append(SafeText(f"{counted} read; this server counts that as an access to the keys."))
         if self._scan is not None and self._held is None:
             scanned = self._scan.progress.notes
             notes += [TWICE if note is ScanNote.REPEATS else SafeText(note.value) for note in scanned]
@@ -228,7 +232,7 @@ class KeySearch(Search):
         """Do all of it; a failure is in `progress` and `failure`, only cancellation is raised."""
         alarm = None
         if self.options.budget_s is not None:
-            why = SafeText(f"the {self.options.budget_s:g} s that it was given were over")
+            why = SafeText(f"the {self.options.budget_s:g} s budget was used up")
             alarm = asyncio.get_running_loop().call_later(self.options.budget_s, self.control.stop, why)
         try:
             self._failure = await failure_of(self._find(), name="rtui search")
@@ -308,7 +312,7 @@ class KeySearch(Search):
 
     def _raise_failed(self, scan: Scan) -> None:
         if scan.state is ScanState.FAILED:
-            raise RtuiError("The search broke off", scan.progress.reason or "The scan of the names has failed.")
+            raise RtuiError("The search broke off", scan.progress.reason or "The scan failed.")
 
     async def _search_held(self, asked: Sequence[ServerNode]) -> None:
         """Search the names that are held, and query the keys that pass, each at its node."""

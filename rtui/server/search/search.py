@@ -49,9 +49,9 @@ TOP_LISTED: Final = 1_000
 class Stage(Enum):
     """How far a search is."""
 
-    PREPARING = "finding out what it costs"
-    ASKING = "waiting for the user to agree to its cost"
-    RUNNING = "under way"
+    PREPARING = "estimating its cost"
+    ASKING = "waiting for confirmation"
+    RUNNING = "running"
     OVER = "over"
 
 
@@ -316,7 +316,7 @@ class FindPreparation:
                 continue
             terms = " ".join(str(term) for term in needed)
             reason = self._capabilities[command.spec.name].reason
-            remedy = "rtui acl prints the rights that rtui needs." if "NOPERM" in reason else ""
+            remedy = "rtui acl prints the permissions that rtui needs." if "NOPERM" in reason else ""
             raise UnansweredTermError(f"{terms} needs {fact.command}: {reason}.", remedy)
 
     async def _estimate_matching(self) -> Estimate | None:

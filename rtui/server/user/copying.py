@@ -78,6 +78,6 @@ def copied_commands(target: Target, facts: KeyFacts) -> tuple[CopiedCommand, ...
         entry("serialised value: DUMP", "DUMP"),
         entry("memory, every element counted: MEMORY USAGE SAMPLES 0", "MEMORY USAGE", "SAMPLES", "0"),
         entry("delete in the background: UNLINK", "UNLINK", writes=True),
-        entry("set a time to live: EXPIRE", "EXPIRE", "3600", writes=True),
-        entry("remove the time to live: PERSIST", "PERSIST", writes=True),
+        entry("set a TTL: EXPIRE", "EXPIRE", "3600", writes=True),
+        entry("remove the TTL: PERSIST", "PERSIST", writes=True),
     )

@@ -130,7 +130,7 @@ class Profiles:
             tls["key_password"] = Secret(given["key_password"])
         if tls or given.get("tls"):
             if found.socket_path is not None:
-                raise self._error(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
+                raise self._error(f"Profile {name!r} has both a socket and TCP options.", "Set only one of them.")
             changes["tls"] = replace(found.tls or Tls(), **tls)
         changes |= {
             "login": self._login(name, given),
@@ -148,7 +148,7 @@ class Profiles:
     def _login(self, name: str, given: Mapping[str, Any]) -> Login | None:
         """Return the source of passwords; None for a fixed password or none."""
         if "password_command" in given and "credential_provider" in given:
-            raise self._error(f"Profile {name!r} has two ways to a password.", "Give either of them.")
+            raise self._error(f"Profile {name!r} has two sources of a password.", "Set only one of them.")
         if "password_command" in given:
             return Login(command=Secret(given["password_command"]))
         return Login(provider=given["credential_provider"]) if "credential_provider" in given else None
@@ -156,7 +156,7 @@ class Profiles:
     def _way(self, name: str, given: Mapping[str, Any]) -> Way:
         """Return the way to the server: SSH hosts, address map and proxy."""
         if "via" in given and "proxy" in given:
-            raise self._error(f"Profile {name!r} has two ways.", "Give either via or proxy.")
+            raise self._error(f"Profile {name!r} has both via and proxy.", "Set either via or proxy.")
         try:
             via = tuple(map(checked_host, _as_tuple(given.get("via"))))
             proxy = checked_proxy(given["proxy"]) if "proxy" in given else None
@@ -241,7 +241,7 @@ class Profiles:
             and {"host", "port", "via", "map", "proxy", "tls", "sni", "insecure", "key_password", *_TLS_PATHS}
             & given.keys()
         ):
-            raise self._error(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
+            raise self._error(f"Profile {name!r} has both a socket and TCP options.", "Set only one of them.")
         return given
 
     def _resolved(self, path: str) -> Path:

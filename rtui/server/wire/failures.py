@@ -33,7 +33,7 @@ def limit_failure(error: Exception) -> ConnectFailure | None:
         return None
     if error.errno in {errno.EMFILE, errno.ENFILE}:
         whose = "This process" if error.errno == errno.EMFILE else "This machine"
-        happened = f"{whose} has as many files and connections open as it may, so there is none left for the server."
+        happened = f"{whose} has reached its limit of open files and connections."
         return ConnectFailure(FailureKind.LIMIT, happened, "Raise the limit (ulimit -n), or end other programs.")
     if error.errno in {errno.ENOBUFS, errno.ENOMEM}:
         happened = "This machine has no memory left for another connection."
@@ -49,15 +49,16 @@ def os_failure(target: Target, error: OSError) -> ConnectFailure:
     if target.socket_path is not None:
         happened, remedy = {
             errno.ENOENT: ("does not exist", "Check the path; the server names it in its unixsocket setting."),
-            errno.EACCES: ("may not be opened by you", "Join the socket's group, or see the server's unixsocketperm."),
-            errno.EPERM: ("may not be opened by you", "Join the socket's group, or see the server's unixsocketperm."),
-            errno.ECONNREFUSED: ("has no server behind it", "Start the server, or remove the file it left behind."),
+            errno.EACCES: ("is not accessible to you", "Join the socket's group, or see the server's unixsocketperm."),
+            errno.EPERM: ("is not accessible to you", "Join the socket's group, or see the server's unixsocketperm."),
+            errno.ECONNREFUSED: ("has no server listening", "Start the server, or remove the stale file."),
             errno.ENOTSOCK: ("is not a socket", "Check the path; the server names it in its unixsocket setting."),
         }.get(error.errno or 0, (f"can't be used: {error.strerror or error}", "Check the path."))
         return ConnectFailure(FailureKind.SOCKET, f"{target.label} {happened}.", remedy)
     if error.errno == errno.ECONNREFUSED:
         remedy = (
-            "Is the server running, and is the port right? It may listen on another address only (its bind setting)."
+            "Is the server running, and is the port right? It may listen on another address only (bind). "
+            "To try rtui without a server: rtui --demo."
         )
         return ConnectFailure(FailureKind.REFUSED, f"Nothing listens on {target.label}.", remedy)
     reason = error.strerror or str(error) or type(error).__name__
@@ -75,15 +76,15 @@ def tls_failure(target: Target, error: Exception) -> ConnectFailure:
         elif "hostname mismatch" in lowered or "ip address mismatch" in lowered:
             return _name_mismatch(target, happened)
         else:
-            remedy = "Give the authority that signed it with --cacert; --insecure accepts any certificate."
+            remedy = "Pass its certificate authority with --cacert; --insecure accepts any certificate."
         return ConnectFailure(FailureKind.TLS, happened, remedy)
     reason = getattr(error, "reason", None) or str(error) or type(error).__name__
     if "WRONG_VERSION_NUMBER" in reason or "RECORD_LAYER" in reason or not isinstance(error, ssl.SSLError):
         happened = f"{target.label} did not answer the TLS handshake ({reason})."
-        remedy = "The port may be one without TLS: leave --tls out (redis:// instead of rediss://) or use the TLS port."
+        remedy = "The port may not use TLS: omit --tls (redis:// instead of rediss://) or use the TLS port."
     else:
         happened = f"The TLS handshake with {target.label} failed ({reason})."
-        remedy = "The server may want a client certificate (--cert and --key), or another TLS version."
+        remedy = "The server may require a client certificate (--cert and --key), or another TLS version."
     return ConnectFailure(FailureKind.TLS, happened, remedy)
 
 
@@ -112,7 +113,7 @@ def _name_mismatch(target: Target, happened: str) -> ConnectFailure:
 
 def sentinel_failure(target: Target, masters: Reply) -> ConnectFailure:
     """The server is a Sentinel; `masters` is its reply to SENTINEL MASTERS, which names its services."""
-    happened = f"{target.label} watches over other servers and holds no keys itself."
+    happened = f"{target.label} is a Sentinel, which holds no keys."
     listed = [fields for fields in masters if isinstance(fields, list)] if isinstance(masters, list) else []
     found = [dict(zip(fields[::2], fields[1::2], strict=False)).get(b"name") for fields in listed]
     names = [quote_from_bytes(name, safe="") for name in found if isinstance(name, bytes)]
@@ -171,18 +172,18 @@ def lost_failure(target: Target, happened: str, kind: FailureKind) -> ConnectFai
 _REFUSALS: Final = {
     "NOAUTH": (
         FailureKind.NOAUTH,
-        "answers nothing without a password.",
-        "Give it by --askpass, REDISCLI_AUTH or a profile, and the user with --user if it has one.",
+        "requires a password",
+        "Use --askpass, REDISCLI_AUTH or a profile, and --user for an ACL user.",
     ),
     "MASTERDOWN": (
         FailureKind.MASTERDOWN,
-        "has no link to its primary and does not serve old data (replica-serve-stale-data no).",
+        "has no link to its primary and does not serve stale data (replica-serve-stale-data no)",
         "Connect to the primary or wait until the replica has caught up.",
     ),
     "DENIED": (
         FailureKind.PROTECTED,
-        "has no password and only answers clients on its own machine.",
-        "Connect there (over SSH, or through an SSH tunnel), or have a password set on the server.",
+        "is in protected mode: without a password it only accepts clients on its own machine",
+        "Connect from there (over SSH or an SSH tunnel), or set a password on the server.",
     ),
 }
 
@@ -192,7 +193,7 @@ def refusal(target: Target, error: ServerError) -> ConnectFailure | None:
     text = error.text.lower()
     if error.code in _REFUSALS:
         kind, happened, remedy = _REFUSALS[error.code]
-        return ConnectFailure(kind, f"{target.label} {happened}", remedy)
+        return ConnectFailure(kind, f"{target.label} {happened} ({error.code}).", remedy)
     if error.code == "WRONGPASS":
         return _wrong_password(target)
     if error.code == "NOPERM":
@@ -209,8 +210,8 @@ def refusal(target: Target, error: ServerError) -> ConnectFailure | None:
 
 def _wrong_password(target: Target) -> ConnectFailure:
     user = f"user {target.user}" if target.user is not None else "the default user"
-    happened = f"{target.label} does not accept this password for {user}."
-    remedy = "Check user and password; a disabled user is refused the same way."
+    happened = f"{target.label} rejects this password for {user} (WRONGPASS)."
+    remedy = "Check user and password; a disabled user is rejected the same way."
     return ConnectFailure(FailureKind.WRONGPASS, happened, remedy)
 
 
@@ -229,10 +230,10 @@ def auth_refusal(target: Target, error: ServerError) -> ConnectFailure:
         return known
     if "without any password configured" in text or "no password is set" in text:
         happened = f"{target.label} has no password set, but one was given."
-        remedy = "Leave the password out, or give a user too (--user)."
+        remedy = "Omit the password, or add a user (--user)."
     elif "unknown command" in text or "wrong number of arguments" in text:
-        happened = f"{target.label} does not know AUTH, or not with a user."
-        remedy = "Leave user and password out, or the user alone: servers before 6.0 have none."
+        happened = f"{target.label} does not support AUTH, or not with a user."
+        remedy = "Omit user and password, or only the user: servers before 6.0 have no users."
     else:
         return _wrong_password(target)
     return ConnectFailure(FailureKind.WRONGPASS, happened, remedy)
@@ -241,14 +242,14 @@ def auth_refusal(target: Target, error: ServerError) -> ConnectFailure:
 def database_failure(target: Target, error: ServerError) -> ConnectFailure:
     if error.code == "NOPERM":
         return _no_permission(target, error)
-    happened = f"{target.label} refuses database {target.db}: {error.text}."
+    happened = f"{target.label} database {target.db} does not exist: {error.text}."
     remedy = "A server has 16 databases by default (its databases setting), a cluster often only database 0."
     return ConnectFailure(FailureKind.DATABASE, happened, remedy)
 
 
 def loading_failure(target: Target, percent: int | None = None, eta_s: int | None = None) -> ConnectFailure:
     """The server is loading its data set; with its progress if it reports that."""
-    happened = f"{target.label} is reading its data set into memory and answers nothing until then."
-    happened += "" if percent is None else f" It is {percent} % through."
-    happened += "" if eta_s is None else f" It expects to need {eta_s:,} s more."
-    return ConnectFailure(FailureKind.LOADING, happened, "Wait: the connection is tried again by itself.")
+    happened = f"{target.label} is loading its dataset into memory (LOADING)."
+    happened += "" if percent is None else f" {percent} % loaded."
+    happened += "" if eta_s is None else f" About {eta_s:,} s left."
+    return ConnectFailure(FailureKind.LOADING, happened, "Wait: rtui retries automatically.")

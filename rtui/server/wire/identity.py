@@ -202,11 +202,11 @@ class Outdated(Enum):
     """The reasons why data does not hold any more, each as a sentence without a full stop."""
 
     RESTARTED = "The server was restarted"
-    REPLACED = "Another server answers now"
+    REPLACED = "A different server answers now"
     UNSURE = "The server may have been restarted"
     EMPTIED = "The database was emptied"
-    SHRANK = "More than half of the keys are gone"
-    GREW = "The keys have more than doubled"
+    SHRANK = "More than half of the keys have disappeared"
+    GREW = "The number of keys has more than doubled"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,8 @@ from rtui.tui.kit.layout import MARGIN, display_text
 from rtui.tui.kit.panel_screen import PanelScreen
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, literal
 
-NOTHING_KEPT: Final = literal("Reports are not kept (--no-keep), so there is none to compare with.")
-NO_EARLIER: Final = literal("No earlier report of this server and database is kept; each analysis that ends is.")
+NOTHING_KEPT: Final = literal("No earlier report to compare with: reports are not kept (--no-keep, --demo).")
+NO_EARLIER: Final = literal("No earlier report of this server and database yet; each completed analysis is kept.")
 
 
 def age_text(at_s: float, now_s: float) -> SafeText:
@@ -195,10 +195,10 @@ class ComparedReports:
         if self._watch is not None:
             self._end_watch()
         elif self._view.panel.shows_hot_keys and self._source.reports_hot_keys:
-            text = f"The hot keys are asked every {HOT_EVERY_S:g} s while they are shown."
+            text = f"Hot keys are refreshed every {HOT_EVERY_S:g} s while they are shown."
             screen.notify(text, markup=False, timeout=5)
         elif report is None or status.is_under_way:
-            screen.notify("There are no complete figures to be asked again yet.", markup=False, timeout=4)
+            screen.notify("There is no complete analysis to repeat yet.", markup=False, timeout=4)
         else:
             self._watch = PanelWatch(report, status.cost.server_us / 1e6, self._loop_s)
 
@@ -251,7 +251,7 @@ class ComparedReports:
             screen.notify(NO_EARLIER, markup=False, timeout=5)
             return
         texts = await asyncio.to_thread(choices, found, self._clock())
-        chosen = await screen.app.push_screen_wait(ChoiceScreen(literal("What has changed since"), texts))
+        chosen = await screen.app.push_screen_wait(ChoiceScreen(literal("Compare with"), texts))
         if chosen is not None:
             try:
                 self._compare_with(await asyncio.to_thread(read_kept, found[chosen].file))

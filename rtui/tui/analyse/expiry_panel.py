@@ -224,7 +224,7 @@ def cliff_lines(report: Report, axis: Axis, width: int, height: int) -> list[Lin
         more = _beside_mark(GUTTER_CELLS + axis.cell_of(cliff.start_s), pieces, width)
         if len(lines) + len(more) <= max(1, height):
             lines += more
-    none = SafeText(f"{unfound(report, 'No cliffs: nothing here stands out from the minutes around it')}.")
+    none = SafeText(f"{unfound(report, 'No expiry cliffs')}.")
     return lines or [(gap(GUTTER_CELLS), Span(none, Role.FAINT))]
 
 
@@ -275,14 +275,14 @@ class ExpiryPanel(AnalysePanel[ExpiryState]):
     id = "expiry"
     title = literal("Expiry")
     key = "5"
-    help = "Show what expires when, what expires all at once, and what never does."
+    help = "Show when keys expire, which expire all at once, and which never do."
     words = "ttl expire volatile persist"
     initial = ExpiryState()
     max_lines = 25
     commands = (
         panel_command(
             lambda _report, state, _size: replace(state, time_range=following(list(TimeRange), state.time_range)),
-            "time_range", "z", "Time range", "Show the next hour, day, week, or all times at which keys expire.",
+            "time_range", "z", "Time range", "Choose the time range: the next hour, day, week, or all.",
             footer=10,
         ),
     )  # fmt: skip
@@ -292,14 +292,14 @@ class ExpiryPanel(AnalysePanel[ExpiryState]):
         needs, by_no_ttl = ("ttl",), ColumnOrder("no_ttl_keys")
         return (
             PanelTable("cliffs", literal("cliffs"), partial(cliffs, report), order=ColumnOrder("keys"), needs=needs,
-                       empty=unfound(report, "No minutes stand out from those around them")),
-            PanelTable("about_to_expire", literal("big or hot, soon gone"), partial(about_to_expire, report),
+                       empty=unfound(report, "No expiry cliffs")),
+            PanelTable("about_to_expire", literal("big or hot, expiring soon"), partial(about_to_expire, report),
                        order=ColumnOrder("expires_at", upward=True), needs=needs, top=literal("big or hot"),
-                       empty=unfound(report, "None of the big and hot keys expires soon")),
+                       empty=unfound(report, "No big or hot key expires soon")),
             PanelTable("expiry", literal("namespaces"), partial(expiry, report), order=by_no_ttl, needs=needs),
             PanelTable("no_ttl", literal("without TTL"), partial(no_ttl, report), order=by_no_ttl, needs=needs,
-                       empty=unfound(report, "No key without TTL")),
-            PanelTable("ttl_histogram", literal("time to live"), partial(ttl_histogram, report), needs=needs),
+                       empty=unfound(report, "All keys have a TTL")),
+            PanelTable("ttl_histogram", literal("TTL"), partial(ttl_histogram, report), needs=needs),
         )  # fmt: skip
 
     def chart(self, report: Report, state: ExpiryState, size: Size) -> list[Line]:
@@ -310,7 +310,7 @@ class ExpiryPanel(AnalysePanel[ExpiryState]):
         parts, width = _parts(report, state, size), size.width - 2 * MARGIN
         lines = [_headline(report, width), ranges_line(parts.timeline, state.time_range, width)]
         if parts.timeline is None or parts.axis is None:
-            lines += [(), (Span(literal("Nothing that was seen expires."), Role.MUTED),), ()]
+            lines += [(), (Span(literal("No key seen so far has a TTL."), Role.MUTED),), ()]
         else:
             lines += timeline_lines(report, parts.timeline, parts.axis, width, parts.bars_height)
             lines += parts.cliff_lines
@@ -401,13 +401,13 @@ def _headline(report: Report, width: int) -> Line:
         return (Span(literal("There are no keys."), Role.MUTED),)
     column = report.head.columns.get("ttl")
     if stats.no_ttl_share is None:
-        why = display_text(column.reason) if column is not None and column.reason else literal("no reason is given")
-        return Span(literal("Times to live are not known: "), Role.WARN), Span(why, Role.MUTED)
+        why = display_text(column.reason) if column is not None and column.reason else literal("no reason given")
+        return Span(literal("TTLs are not known: "), Role.WARN), Span(why, Role.MUTED)
     pieces = [LinePart(0, (Span(literal("without TTL "), Role.MUTED), Span(share_text(stats.no_ttl_share), Role.STRONG),
                         Span(literal(" of keys"), Role.MUTED)))]  # fmt: skip
     if stats.no_ttl_memory_bytes is not None and stats.memory_bytes:
         part = share_text(share_within(stats.no_ttl_memory_bytes, stats.memory_bytes))
-        pieces.append(LinePart(1, (Span(part, Role.STRONG), Span(literal(" of bytes"), Role.MUTED))))
+        pieces.append(LinePart(1, (Span(part, Role.STRONG), Span(literal(" of memory"), Role.MUTED))))
     if stats.ttl is not None:
         is_estimate = any(isinstance(one, Estimate) for one in stats.ttl)
         expiring: Figure = round(sum(map(plain, stats.ttl)))
@@ -426,7 +426,7 @@ def _headline(report: Report, width: int) -> Line:
 def _ttl_lines(report: Report, width: int) -> list[Line]:
     """Return the histogram of times to live, with the keys that have none."""
     stats, coverage = report.summary.root.stats, report.head.coverage.kind
-    head: Line = (Span(literal("time to live of all keys"), Role.ACCENT),)
+    head: Line = (Span(literal("TTL of all keys"), Role.ACCENT),)
     if stats.ttl is None:
         return [head, (Span(fmt.NOTHING, Role.MUTED),)]
     is_known = len(stats.ttl) == len(TTL_EDGES_S) + 1
@@ -448,7 +448,7 @@ def _no_ttl_lines(report: Report, width: int, height: int) -> list[Line]:
         found.append((literal("(other)") if is_other else display(label(path), limit=LABEL_CELLS), path[-1]))
     head: Line = (Span(literal("most keys without TTL"), Role.ACCENT),)
     if not found:
-        return [head, (Span(literal("none: every key that was seen expires"), Role.MUTED),)]
+        return [head, (Span(literal("none: all keys seen have a TTL"), Role.MUTED),)]
     bars = [
         HorizontalBar(
             name, (keys_text(node.stats.no_ttl_keys, coverage), share_text(node.stats.no_ttl_share)),

@@ -107,8 +107,8 @@ QUERY: Final = "query"
 
 _ROLES: Final = {Severity.ERROR: Role.BAD, Severity.WARN: Role.WARN, Severity.OFF: Role.MUTED}
 
-_UNTOLD: Final = literal("Looking for what is wrong…")
-_NONE: Final = Table("findings", "What is wrong", COLUMNS, ())
+_UNTOLD: Final = literal("Looking for problems…")
+_NONE: Final = Table("findings", "Findings", COLUMNS, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class FindingsPanel(AnalysePanel[FindingsState]):
     id = "findings"
     title = literal("Findings")
     key = "1"
-    help = "Show what is wrong, errors first: why it matters, what to do, and which keys it is about."
+    help = "Show problems, errors first: why they matter, what to do, and which keys are affected."
     words = "problems check lint"
     is_ranking = True
     initial = FindingsState()
@@ -186,9 +186,9 @@ class FindingsPanel(AnalysePanel[FindingsState]):
             return ()
         one = state.latest.listed[name]
         return (
-            Copy(literal("redis-cli command to look further"), one.command),
-            *([Copy(literal("query that finds its keys"), query)] if (query := one.query) else []),
-            Copy(literal("what is wrong and what to do"), f"{one.title}. {one.declared.reason} {one.declared.remedy}"),
+            Copy(literal("redis-cli command to investigate"), one.command),
+            *([Copy(literal("query for the affected keys"), query)] if (query := one.query) else []),
+            Copy(literal("the problem and what to do"), f"{one.title}. {one.declared.reason} {one.declared.remedy}"),
         )
 
 
@@ -196,8 +196,8 @@ def _nothing(found: Found) -> SafeText:
     """Return that nothing is wrong, as far as the keys were seen."""
     rules = counted(len(found.judged), "rule")
     if found.so_far:
-        return SafeText(f"Nothing wrong{found.so_far}, by {rules}")
-    return SafeText(f"Nothing wrong was found by {rules}")
+        return SafeText(f"No problems{found.so_far} ({rules})")
+    return SafeText(f"No problems found ({rules})")
 
 
 def _summary(found: Found, compared: FindingsComparison | None) -> str:
@@ -238,7 +238,7 @@ def _finding_lines(one: Finding, size: Size, since: SafeText) -> list[Line]:
         (1, "do", paragraph(SafeText(one.declared.remedy), width - LABEL_CELLS, Role.TEXT)),
         (1, QUERY, _verbatim(SafeText(query), width, Role.ACCENT) if (query := one.query) else []),
         (5, "", paragraph(note, width - LABEL_CELLS, Role.FAINT) if (note := one.query_note) else []),
-        (3, "look", _verbatim(one.command, width, Role.ACCENT)),
+        (3, "command", _verbatim(one.command, width, Role.ACCENT)),
     )
     sections: list[tuple[int, list[Line]]] = [
         (0, [head, *paragraph(SafeText(f"{one.title}."), width, Role.STRONG), *compared]),
@@ -263,9 +263,9 @@ def _rules_lines(found: Found, size: Size) -> list[Line]:
     """Return which rules have been checked, and why some could not be judged."""
     names = joined([SafeText(rule) for rule in found.judged], ", ")
     lines = [
-        (Span(literal("The rules that were looked at"), Role.STRONG),),
+        (Span(literal("Rules checked"), Role.STRONG),),
         *paragraph(names, size.width - 2, Role.MUTED),
     ]
     for why, rules in found.doubts.items():
-        lines += paragraph(SafeText(f"{', '.join(rules)} could not be judged: {why}."), size.width - 2, Role.WARN)
+        lines += paragraph(SafeText(f"{', '.join(rules)} could not be checked: {why}."), size.width - 2, Role.WARN)
     return lines

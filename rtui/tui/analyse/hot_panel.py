@@ -62,17 +62,16 @@ _KEY_CELLS: Final = 4
 _LABEL_CELLS: Final = 14
 
 _ABOUT: Final = literal(
-    "rtui only reads. This is the exception: HOTKEYS START makes the server keep count of CPU time and network bytes "
-    "by key until the time is over. It changes no key and no setting, and it ends by itself; rtui does not stop or "
-    "reset it."
+    "rtui only reads. This is the one exception: HOTKEYS START makes the server track CPU time and network bytes by "
+    "key for this time. It changes no key and no setting, and it ends by itself; rtui does not stop or reset it."
 )
 _COST: Final = literal(
-    "What it costs: with every command measured Redis 8.6 did 17 % less work under redis-benchmark, with one in 100 "
-    "1.6 % less. While it runs, what rtui asks is counted too: do not ask every key before it is over."
+    "Cost: with every command sampled, redis-benchmark was 17 % slower on Redis 8.6; with one in 100, 1.6 %. Commands "
+    "of rtui are counted, too: do not analyse all keys while it runs."
 )
 _KEPT: Final = literal(
-    "The server keeps one result. One that an earlier session has left, perhaps another operator's, would be lost; "
-    "one that is running is never touched."
+    "The server keeps one result: that of an earlier session, perhaps another operator's, would be lost. A running "
+    "session is never touched."
 )
 
 
@@ -156,8 +155,8 @@ class HotKeys:
             self._due_s = 0.0
             self.refresh(self._source.status)
             lasts = fmt.duration(consent.duration_s * fmt.SECOND_MS)
-            text = f"It ends by itself in {lasts}; the panel shows what it finds."
-            self._screen.notify(text, title="The server counts its hot keys", markup=False, timeout=10)
+            text = f"It ends by itself in {lasts}; results appear in this panel."
+            self._screen.notify(text, title="Tracking hot keys", markup=False, timeout=10)
 
 
 def _key(key: SafeText) -> Span:
@@ -189,7 +188,7 @@ _SOURCES: Final = {
     HotSource.SERVER: literal("the server's own hot-key report"),
     HotSource.FREQUENCY: literal("LFU counters (OBJECT FREQ)"),
     HotSource.IDLE: literal("idle time (OBJECT IDLETIME)"),
-    HotSource.NONE: literal("nothing tells which keys are hot"),
+    HotSource.NONE: literal("no source for hot keys"),
 }
 
 _MICROSECONDS_A_MS: Final = 1000
@@ -246,7 +245,7 @@ class HotKeysPanel(AnalysePanel[HotKeysState]):
     id = "hot"
     title = literal("Hot keys")
     key = "4"
-    help = "Show the keys that are used most, from the best source that the server offers."
+    help = "Show the most used keys, from the best source that the server offers."
     words = "hotkeys object freq idletime lfu lru"
     is_ranking = True
     initial = HotKeysState()
@@ -267,7 +266,7 @@ class HotKeysPanel(AnalysePanel[HotKeysState]):
             for at, one in enumerate(report.hot.lists)
         ]
         if report.hot.slots or not tables:
-            empty = literal("The server keeps no statistics of its slots")
+            empty = literal("The server keeps no slot statistics")
             make = partial(hot_slots, report)
             tables.append(PanelTable("hot slots", literal("slots"), make, top=literal("busiest"), empty=empty))
         return tuple(tables)
@@ -365,7 +364,7 @@ def _unranked_lines(keys: Sequence[HotKey], unit: str, width: int) -> list[Line]
     """Return the keys whose counter is at its top: one rate for all, and their names in the order of names."""
     if not keys:
         return []
-    note = SafeText(f"  {counted(len(keys), 'key')} at the top of the counter, which cannot be ranked")
+    note = SafeText(f"  {counted(len(keys), 'key')} at the maximum of the counter, unranked")
     names: list[Span] = [gap(2)]
     used, left_out = 2, len(keys)
     for one in sorted(keys, key=lambda hot: hot.record.key):

@@ -55,7 +55,7 @@ LEVELS: Final[tuple[LiteralString, ...]] = (" <1% ", " 1% ", " 10% ", " 50% ", "
 LEGENDS: Final = {
     "no_ttl_share": literal("keys without TTL"),
     "idle_30d_share": literal("keys idle for more than 30 days"),
-    "cold_share": literal("keys whose access counter is 0"),
+    "cold_share": literal("cold keys (LFU counter 0)"),
 }
 """Of which keys the colours show the share, by the column of the tables."""
 
@@ -206,14 +206,14 @@ class MemoryPanel(AnalysePanel[MemoryState]):
     id = "memory"
     title = literal("Memory")
     key = "2"
-    help = "Show which namespaces hold the memory, as an icicle and as a table."
+    help = "Show which namespaces hold the memory, as a treemap and a table."
     words = "memory usage size"
     initial = MemoryState()
     keeps_height = lists_differences = True
     commands = (
         panel_command(
             _next_colouring, "colouring", "v", "Colour by",
-            "Have the colours of the chart show keys without TTL, idle keys, or types.", footer=10,
+            "Colour the chart by keys without TTL, idle keys, or types.", footer=10,
         ),
     )  # fmt: skip
 
@@ -224,7 +224,7 @@ class MemoryPanel(AnalysePanel[MemoryState]):
         name = display(label(nodes), limit=60) if path else literal("all keys")
         note: Line = ()
         if not has_memory(report) and report.summary.root.children:
-            note = (Span(literal("widths show keys, since memory is not known"), Role.WARN),)
+            note = (Span(literal("widths show keys (memory is not known)"), Role.WARN),)
         order = ColumnOrder("memory" if has_memory(report) else "keys")
         return (PanelTable(f"namespaces {path!r}", name, partial(namespaces, report, path), note=note, order=order),)
 

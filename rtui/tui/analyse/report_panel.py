@@ -59,51 +59,52 @@ ANALYSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     ),
     _run("next_panel", ("tab",), "Next panel", "Show the next panel."),
     _run(
-        "previous_panel", ("shift+tab",), "Panel before", "Show the panel before.", label="⇧tab", call="next_panel(-1)"
+        "previous_panel", ("shift+tab",), "Previous panel", "Show the previous panel.", label="⇧tab",
+        call="next_panel(-1)",
     ),
     _run(
-        "begin", ("r",), "Ask every key", "Ask every key, from the beginning; what was known is replaced.",
+        "begin", ("r",), "Analyse all keys", "Analyse all keys from the beginning; replaces the current figures.",
         when=(Condition.READY,), footer=13, words="refresh rescan analyse reload",
     ),
     _run(
         "estimate", ("e",), "Estimate",
-        f"Ask {ESTIMATE_KEYS:,} random keys: seconds, however many there are; every figure with its interval.",
+        f"Estimate from {ESTIMATE_KEYS:,} random keys: takes seconds at any size; every figure has an interval.",
         when=(Condition.READY,), footer=14,
     ),
     _run(
-        "columns", ("c",), "What is asked",
-        "Choose what is asked: idle times and lengths of one key in eight, or everything of every key.",
+        "columns", ("c",), "Fields to read",
+        "Choose the fields to read: idle times and lengths of one key in eight, or everything of every key.",
         when=(Condition.READY,),
     ),
-    _run("pause", ("p",), "Pause", "Pause the analysis, or go on with it.", when=_RUNNING, footer=2),
+    _run("pause", ("p",), "Pause", "Pause or resume the analysis.", when=_RUNNING, footer=2),
     _run(
-        "faster", ("plus", "equals_sign"), "Faster", "Ask at a faster pace; the server gives more of its time.",
+        "faster", ("plus", "equals_sign"), "Faster", "Increase the pace; uses more server time.",
         when=(Condition.LIVE,), footer=15, label="+",
     ),
-    _run("slower", ("minus",), "Slower", "Ask at a gentler pace.", when=(Condition.LIVE,)),
+    _run("slower", ("minus",), "Slower", "Decrease the pace.", when=(Condition.LIVE,)),
     _run(
-        "stop", ("x",), "Stop", "End the analysis; what it has found stays, marked partial.", when=_RUNNING, footer=12
+        "stop", ("x",), "Stop", "Stop the analysis; results so far stay, marked partial.", when=_RUNNING, footer=12
     ),
-    _run("cost", ("i",), "Cost", "Show what the analysis has cost the server: commands, bytes, time."),
+    _run("cost", ("i",), "Cost", "Show the cost to the server so far: commands, bytes, CPU time."),
     _run(
         "watch", ("W",), "Watch",
-        "Ask the same again and again, for a hundredth of the server's time, and mark what changes; again ends that.",
+        "Repeat the analysis using 1 % of the server's time, and mark changes; press again to stop.",
         when=(Condition.LIVE,), words="monitor follow",
     ),
     COMPARE_COMMAND,
     _run(
         "back", ("escape",), "Back",
-        "Go back one step: end the filter, zoom out, or leave the analysis; it goes on meanwhile.", footer=11,
+        "Go back one step: clear the filter, zoom out, or leave the analysis, which continues.", footer=11,
     ),
-    _run("leave", ("a",), "Tree", "Go back to the tree; the analysis goes on.", when=(Condition.LIVE,)),
+    _run("leave", ("a",), "Tree", "Go back to the tree; the analysis continues.", when=(Condition.LIVE,)),
     *MOVE_COMMANDS,
     _table(
-        "keys", ("K",), "Its keys",
-        "Show the keys that the row is about, by the query that stands for them; it can be changed there.",
+        "keys", ("K",), "Keys",
+        "List the keys of the row, by the matching query, which you can edit.",
         when=(Condition.ON_ENTRY,), footer=2, words="list",
     ),
     _panel(
-        "zoom_out", ("left", "h", "backspace"), "Zoom out", "Go back to the namespace above.",
+        "zoom_out", ("left", "h", "backspace"), "Zoom out", "Go back to the parent namespace.",
         when=(Condition.ZOOMED,), footer=6,
     ),
     _panel(
@@ -111,24 +112,24 @@ ANALYSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
         when=(Condition.SEVERAL_LISTS,), footer=6,
     ),
     _panel(
-        "previous_list", ("left_square_bracket",), "List before", "Show the table before.",
+        "previous_list", ("left_square_bracket",), "Previous list", "Show the previous table.",
         when=(Condition.SEVERAL_LISTS,), call="next_list(-1)",
     ),
     *(command for panel in PANELS for command, _ in panel.commands),
     _run(
         "hot_session", ("H",), "Hot-key session",
-        "Have the server itself find its hottest keys for a while; says what that changes and costs, and asks first.",
+        "Let the server track its hottest keys for a while; explains effects and cost, and asks first.",
         when=(Condition.HOT_SESSION,), footer=4,
     ),
     *SORT_COMMANDS,
-    _table("filter", ("slash",), "Filter", "Show the rows with a text in them.", when=(Condition.HAS_ROWS,), footer=8),
+    _table("filter", ("slash",), "Filter", "Show only rows that contain a text.", when=(Condition.HAS_ROWS,), footer=8),
     _table(
         "copy_row", ("y",), "Copy", "Copy the name of the row, or the whole row where it has none.",
         when=(Condition.HAS_ROWS,), footer=4,
     ),
     _table("copy_menu", ("Y",), "Copy as…", "Choose what to copy of the row.", when=(Condition.HAS_ROWS,)),
     _table(
-        "export", ("w",), "Write", "Write what the table shows to a .csv, .md or .json file.",
+        "export", ("w",), "Export", "Export the table to a .csv, .md or .json file.",
         when=(Condition.HAS_ROWS,), footer=9, words="export save csv json download",
     ),
 )  # fmt: skip

@@ -312,9 +312,9 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
                     self.source.choose_columns(choices[choice][0])
                     self.show_again()
                     if self.report is not None:
-                        self.notify(choices[choice][1], title="The next analysis asks", markup=False, timeout=4)
+                        self.notify(choices[choice][1], title="The next analysis reads", markup=False, timeout=4)
 
-            self.app.push_screen(ChoiceScreen(literal("What to ask"), [text for _, text in choices]), chosen)
+            self.app.push_screen(ChoiceScreen(literal("Fields to read"), [text for _, text in choices]), chosen)
 
     def action_watch(self) -> None:
         """Repeat the analysis and show the changes each time, or end that."""

@@ -57,7 +57,7 @@ REASON_CELLS: Final = 120
 _WORDS: Final = {
     ScanState.READY: literal("not started"),
     ScanState.SAMPLING: literal("estimate"),
-    ScanState.RUNNING: literal("asking"),
+    ScanState.RUNNING: literal("reading"),
     ScanState.FAILED: literal("failed"),
 }
 """Words for an analysis where a scan has others."""
@@ -68,24 +68,26 @@ _USES: Final = frozenset({"idle", "frequency"})
 _MISSING: Final = {
     ColumnState.DENIED: (literal("denied"), Role.WARN, 1),
     ColumnState.UNSUPPORTED: (literal("not available"), Role.MUTED, 8),
-    ColumnState.NOT_ASKED: (literal("not asked"), Role.MUTED, 7),
+    ColumnState.NOT_ASKED: (literal("not read"), Role.MUTED, 7),
 }
 """Text, role and rank of a piece that names the columns missing for this reason."""
 
 
 """Shown while the name of a file is typed."""
 
-KEEP_OR_REPLACE: Final = (SafeText("Keep them"), SafeText("Replace them by an estimate from random keys"))
+KEEP_OR_REPLACE: Final = (SafeText("Keep exact figures"), SafeText("Replace with an estimate from random keys"))
 """The choice before an estimate replaces exact figures."""
 
-LEAVE_OR_PAY: Final = (SafeText("Ask nothing"), SafeText("Ask every key"))
+LEAVE_OR_PAY: Final = (SafeText("Cancel"), SafeText("Analyse all keys"))
 """Where the server bills commands."""
 
-_WITHOUT_CHANGES: Final = literal("in one gentle pass, without changing when a key was last used.")
+_WITHOUT_CHANGES: Final = literal("in one gentle pass, without touching idle times or LFU counters.")
 
 _WHILE_IT_RUNS: Final = literal("The tables fill while it runs, and you can pause it at any time.")
 
-_LARGEST_ONLY: Final = literal("Only the largest keys have their lengths read, at the end: here that counts as a use.")
+_LARGEST_ONLY: Final = literal(
+    "Lengths are read of the largest keys only, at the end: without NO-TOUCH that counts as an access."
+)
 """Said where NO-TOUCH is off."""
 
 
@@ -95,7 +97,7 @@ def column_choices(given: Columns | None) -> list[tuple[Columns | None, SafeText
     if given not in (None, ALL_COLUMNS):
         choices[given] = SafeText(f"As --columns says: {given}")
     choices[None] = SafeText(
-        f"Idle times and lengths of one key in {SAMPLE_EVERY}, the rest of all; of up to {SMALL_KEYSPACE:,} keys, all"
+        f"Idle times and lengths of one key in {SAMPLE_EVERY}, all else of every key; up to {SMALL_KEYSPACE:,} keys all"
     )
     choices[ALL_COLUMNS] = SafeText("Everything of every key")
     return [*choices.items()]
@@ -104,22 +106,22 @@ def column_choices(given: Columns | None) -> list[tuple[Columns | None, SafeText
 def _intro(columns: Columns | None, *, has_lengths: bool) -> SafeText:
     """Return the facts that an analysis reads, in sentences."""
     if columns is None:
-        some = "last use and length" if has_lengths else "last use"
+        some = "idle time and length" if has_lengths else "idle time"
         what = (
-            f"the type, memory and time to live of every key, and {some} of one key in {SAMPLE_EVERY} "
-            f"(of every key where there are up to {SMALL_KEYSPACE:,}),"
+            f"the type, memory and TTL of every key, and {some} of one key in {SAMPLE_EVERY} "
+            f"(of every key if there are up to {SMALL_KEYSPACE:,})"
         )
     elif columns == ALL_COLUMNS:
-        facts = "time to live, last use and length" if has_lengths else "time to live and last use"
+        facts = "TTL, idle time and length" if has_lengths else "TTL and idle time"
         what = f"the type, memory, {facts} of every key"
     else:
-        what = f"of every key, or of one in so many, what --columns names ({columns}),"
+        what = f"the fields given by --columns ({columns})"
     asks_lengths = columns is None or columns.length is not Asked.NONE
     sentences = [f"rtui reads {what} {_WITHOUT_CHANGES}"]
     if asks_lengths and not has_lengths:
         sentences.append(_LARGEST_ONLY)
     elif columns is None:
-        sentences.append("The longest keys are found all the same.")
+        sentences.append("The longest keys are found nevertheless.")
     return SafeText(" ".join((*sentences, _WHILE_IT_RUNS)))
 
 
@@ -167,7 +169,7 @@ def title_line(
 def _coverage(status: AnalysisStatus, report: Report | None) -> Line:
     """Return how many keys the figures rest on, and whether they are exact, estimated or partial."""
     if report is None:
-        return (Span(literal("nothing is known yet"), Role.FAINT),)
+        return (Span(literal("not analysed yet"), Role.FAINT),)
     coverage = report.head.coverage
     if coverage.kind is CoverageKind.EXACT:
         role = Role.GOOD if status.outdated is None else Role.MUTED
@@ -229,7 +231,7 @@ def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool)
         pieces.append(LinePart(5, (Span(literal("took "), Role.MUTED), Span(took))))
     age = ago(status.age_s)
     if age:
-        pieces.append(LinePart(3, (Span(SafeText(f"asked {age}"), Role.MUTED),)))
+        pieces.append(LinePart(3, (Span(SafeText(f"updated {age}"), Role.MUTED),)))
     if shows_cost:
         pieces += cost_pieces(status.cost)
     columns = {} if report is None else report.head.columns
@@ -259,20 +261,20 @@ def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
     """Return the lines in place of the panel before there is a report."""
     state, reason = status.progress.state, status.progress.reason
     if state is ScanState.FAILED:
-        why = reason or literal("The server did not say why.")
-        return notice_lines(literal("The analysis failed"), Role.BAD, width, why, literal("r tries again."))
+        why = reason or literal("The server gave no reason.")
+        return notice_lines(literal("The analysis failed"), Role.BAD, width, why, literal("Press r to try again."))
     if isinstance(status.link, Lost) or state is ScanState.WAITING:
-        why = reason or literal("The analysis goes on when the connection is back.")
+        why = reason or literal("The analysis resumes when the connection is back.")
         return notice_lines(literal("Waiting for the server"), Role.WARN, width, why)
     if status.is_under_way:
-        title = literal("Paused") if state is ScanState.PAUSED else literal("Asking the first keys…")
+        title = literal("Paused") if state is ScanState.PAUSED else literal("Reading the first keys…")
         return notice_lines(title, Role.MUTED, width)
     about = _intro(status.columns, has_lengths=status.server.no_touch == NoTouch.ON)
     choices = (
-        (literal("enter"), literal("ask every key, at the pace below")),
-        (literal("e"), SafeText(f"estimate from {ESTIMATE_KEYS:,} random keys: seconds, however many there are")),
-        (literal("+ -"), literal("choose another pace first")),
-        (literal("c"), literal("choose what is asked")),
+        (literal("enter"), literal("analyse all keys, at the pace below")),
+        (literal("e"), SafeText(f"estimate from {ESTIMATE_KEYS:,} random keys: takes seconds at any size")),
+        (literal("+ -"), literal("change the pace first")),
+        (literal("c"), literal("choose fields")),
     )
     keys = [(gap(3), Span(SafeText(f"{key:<7}"), Role.ACCENT), Span(text)) for key, text in choices]
     return [*notice_lines(literal("What does this keyspace hold?"), Role.STRONG, min(width, 84), about), (), *keys]
@@ -282,13 +284,13 @@ def empty_lines(report: Report, width: int) -> list[Line]:
     """Return the lines in place of a panel without keys: the keyspace is empty, or the analysis ended early."""
     scope, coverage = report.head.scope, report.head.coverage
     if coverage.kind is CoverageKind.PARTIAL:
-        why = display_text(coverage.reason) if coverage.reason else literal("Nobody knows why.")
-        return notice_lines(literal("No key was seen"), Role.WARN, width, why)
+        why = display_text(coverage.reason) if coverage.reason else literal("The reason is unknown.")
+        return notice_lines(literal("No keys were seen"), Role.WARN, width, why)
     if scope.match is None and scope.key_type is None:
-        title, text = SafeText(f"db{report.head.server.db} is empty"), literal("There were no keys to ask.")
+        title, text = SafeText(f"db{report.head.server.db} is empty"), literal("There are no keys to analyse.")
     else:
-        title = literal("No key is of what was asked for")
-        text = literal("There may be keys of other names or types.")
+        title = literal("No matching keys")
+        text = literal("There may be keys with other names or of other types.")
     return notice_lines(title, Role.STRONG, width, text)
 
 
@@ -323,6 +325,6 @@ def key_of(subject: Subject) -> bytes | None:
     return label(subject) if all(step.kind is NodeKind.LITERAL for step in subject) else None
 
 
-GOES_ON: Final = literal("The analysis goes on; a shows it.")
-STAYS_PAUSED: Final = literal("The analysis stays paused; a shows it, p there goes on.")
+GOES_ON: Final = literal("The analysis continues; press a to see it.")
+STAYS_PAUSED: Final = literal("The analysis stays paused; press a to see it, p there to resume.")
 """The notice to a user who leaves an analysis under way."""

@@ -63,7 +63,7 @@ class TypesPanel(AnalysePanel[PanelState]):
     id = "types"
     title = literal("Types")
     key = "7"
-    help = "Show how much there is of each type, how long and in which encodings."
+    help = "Show keys, memory, lengths and encodings of each type."
     words = "type object encoding"
 
     def tables(self, report: Report, _state: PanelState) -> tuple[PanelTable, ...]:
@@ -74,7 +74,7 @@ class TypesPanel(AnalysePanel[PanelState]):
             PanelTable("encodings", literal("encodings"), partial(encodings, report), needs=("encoding",)),
         ]
         if report.keysizes:
-            tables.append(PanelTable("keysizes", literal("sizes by the server"), partial(keysizes, report)))
+            tables.append(PanelTable("keysizes", literal("key sizes (INFO keysizes)"), partial(keysizes, report)))
         if stats.idle is not None:
             tables.append(PanelTable("idle", literal("idle time"), partial(idle_histogram, report)))
         if stats.frequency is not None:
@@ -140,8 +140,8 @@ def _type_lines(report: Report, width: int) -> list[Line]:
         name, role = display(one.name, limit=NAME_CELLS) or literal("(no name)"), type_role(one.name)
         weight = plain((one.stats.memory_bytes or 0) if has_memory else one.stats.keys)
         bars.append(HorizontalBar(name, figures if width >= LENGTHS_CELLS else figures[:2], weight, role, role))
-    columns = "keys, bytes, length p50 · p99 · max" if width >= LENGTHS_CELLS else "keys, bytes"
-    note = SafeText(f"  {columns}; bars show {'bytes' if has_memory else 'keys'}")
+    columns = "keys, memory, length p50 · p99 · max" if width >= LENGTHS_CELLS else "keys, memory"
+    note = SafeText(f"  {columns}; bars show {'memory' if has_memory else 'keys'}")
     head: Line = (Span(literal("types"), Role.ACCENT), Span(note, Role.MUTED))
     return [head, *bar_lines(bars, width, name_cells=NAME_CELLS, cap=32)]
 
@@ -198,7 +198,7 @@ def _histogram_lines(report: Report, width: int) -> list[Line]:
         bins = [(low, keys) for low, keys in one.bins if low >= 0]
         name = display_text(one.name.removeprefix("distrib_"), limit=24)
         total = sum(keys for _, keys in bins)
-        measure = "by bytes" if "string" in one.name else "by elements"
+        measure = "by memory" if "string" in one.name else "by elements"
         labels = [fmt.power_of_two(low) for low, _ in bins]
         bin_cells = max([HISTOGRAM_BAR_CELLS, *map(width_of, labels)]) + 1
         bars = standing([keys for _, keys in bins], HISTOGRAM_LINES)
@@ -215,7 +215,7 @@ def _histogram_lines(report: Report, width: int) -> list[Line]:
             (*row, *line, gap(cells + HISTOGRAM_GAP - line_width(line))) for row, line in zip(rows, block, strict=True)
         ]
     head: Line = (
-        Span(literal("sizes as the server counts them"), Role.ACCENT),
+        Span(literal("key sizes by the server"), Role.ACCENT),
         Span(literal("  exact, of all keys: INFO keysizes"), Role.MUTED),
     )
     return [head, *rows] if used else []
@@ -234,7 +234,7 @@ class BigKeysState(PanelState):
     """Name of the thresholds that mark rows, None for the report's own."""
 
 
-LONGER: Final = "There may be longer ones"
+LONGER: Final = "There may be longer keys"
 """The warning of a list by length that may lack keys, since not all were asked; the table's note says more."""
 
 
@@ -244,20 +244,20 @@ class BigKeysPanel(AnalysePanel[BigKeysState]):
     id = "big"
     title = literal("Big keys")
     key = "3"
-    help = "Show the largest keys, over all and of each type."
+    help = "Show the biggest keys, overall and of each type."
     words = "bigkeys memkeys largest"
     is_ranking = True
     initial = BigKeysState()
     commands = (
         panel_command(
             lambda _report, state, _size: replace(state, by_length=not state.by_length, table_id="", subject=None),
-            "measure", "M", "Measure", "List the largest keys by bytes, or by length.", footer=10,
+            "measure", "M", "Measure", "Rank the biggest keys by memory or by length.", footer=10,
         ),
         panel_command(
             lambda report, state, _size: replace(
                 state, preset=following(preset_names(), preset_name(report, state))
             ),
-            "preset", "T", "Limits", "Mark what is above other thresholds, those of various clouds and tools.",
+            "preset", "T", "Limits", "Choose the big-key thresholds: those of various clouds and tools.",
             footer=10,
         ),
     )  # fmt: skip
@@ -272,7 +272,7 @@ class BigKeysPanel(AnalysePanel[BigKeysState]):
         sampled = looked_at(report)
         note: Line = (
             Span(literal("the longest") if state.by_length else literal("the largest by memory")),
-            Span(literal(" · ! above the thresholds of "), Role.MUTED),
+            Span(literal(" · ! above the big-key thresholds of "), Role.MUTED),
             Span(SafeText(name), Role.ACCENT),
             Span(SafeText(f": {thresholds.title}"), Role.MUTED),
         )
@@ -301,14 +301,14 @@ def _above(report: Report, sampled: str) -> PanelTable:
         found = thresholds.limits(key_type)
         return found.length, found.memory_bytes
 
-    note = (*sample_note(sampled), Span(literal("the thresholds are those of "), Role.MUTED))
+    note = (*sample_note(sampled), Span(literal("big-key thresholds of "), Role.MUTED))
     return PanelTable(
         "big thresholds",
-        literal("above limits"),
+        literal("above thresholds"),
         partial(above_thresholds, report, limits),
         note=(*note, Span(display_text(name, limit=TYPE_LIMIT), Role.ACCENT)),
         order=ColumnOrder("keys"),
-        empty=unfound(report, "No key is above the limits"),
+        empty=unfound(report, "No key is above the thresholds"),
     )
 
 

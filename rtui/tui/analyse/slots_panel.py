@@ -65,7 +65,7 @@ MAX_TAGS: Final = 3
 MIN_CLUSTER_LINES: Final = 5
 """With fewer lines left the nodes are left out."""
 
-NOT_LISTED: Final = literal("not listed yet")
+NOT_LISTED: Final = literal("not scanned yet")
 
 UNEVEN: Final = 1.25
 """A node with this many times the mean is highlighted."""
@@ -111,21 +111,21 @@ class SlotsPanel(AnalysePanel[SlotsState]):
     id = "slots"
     title = literal("Slots")
     key = "6"
-    help = "Show how keys and bytes lie over the 16,384 hash slots and the nodes of a cluster."
+    help = "Show how keys and memory are spread over the 16,384 hash slots and the cluster nodes."
     words = "cluster keyslot crc16 hash tag"
     initial = SlotsState()
     commands = (
         panel_command(
-            _next_cluster_size, "nodes", "N", "Nodes", "Imagine a cluster of another number of nodes.", footer=10
+            _next_cluster_size, "nodes", "N", "Nodes", "Simulate a cluster of N nodes.", footer=10
         ),
         panel_command(
             lambda _report, state, _size: replace(state, by_bytes=not state.by_bytes),
-            "weigh", "m", "Bytes/keys", "Draw slots by their bytes, or by their keys.", footer=10,
+            "weigh", "m", "Bytes/keys", "Show slots by memory or by keys.", footer=10,
         ),
         *(
             panel_command(
                 partial(_move_cursor, columns, rows),
-                f"cell_{name}", f"shift+{name}", f"Cell {name}", f"Move the cursor of the chart {name}.",
+                f"cell_{name}", f"shift+{name}", f"Chart cursor {name}", f"Move the cursor of the chart {name}.",
                 label=f"⇧{arrow}",
             )
             for name, arrow, columns, rows in (
@@ -255,7 +255,7 @@ class SlotTexts:
         if per_cell > 1:
             pieces.append(LinePart(2, (Span(SafeText(f"each cell is {per_cell} slots"), Role.MUTED),)))
         if self._state.by_bytes and not self.loads.is_bytes:
-            pieces.append(LinePart(1, (Span(literal("bytes are not known"), Role.WARN),)))
+            pieces.append(LinePart(1, (Span(literal("memory is not known"), Role.WARN),)))
         return fitted(pieces, width)
 
     def pointer(self) -> tuple[Span, Span]:
@@ -289,7 +289,7 @@ class SlotTexts:
         load, ratio = self._load_of_cell(self.loads)
         if ratio is None:
             return [*lines, (Span(NOT_LISTED, Role.MUTED),)]
-        others = "all slots" if self.compared == self.owned else "those listed"
+        others = "all slots" if self.compared == self.owned else "scanned slots"
         compared = SafeText(f" · {ratio} the mean of {others}")
         lines.append((Span(self.loads.text(load), Role.STRONG), Span(compared, Role.MUTED)))
         other = loads_of(self._report, by_bytes=not self.loads.is_bytes)
@@ -318,7 +318,7 @@ class SlotTexts:
             return lines
         lines_left -= len(lines)
         if lines_of_nodes > lines_left >= MIN_CLUSTER_LINES:
-            more = SafeText(f"and {lines_of_nodes - lines_left + 1:,} more, which the table lists")
+            more = SafeText(f"and {lines_of_nodes - lines_left + 1:,} more in the table")
             return [*lines, *cluster[: lines_left - 1], (Span(more, Role.FAINT),)]
         return [*lines, *(cluster if lines_of_nodes <= lines_left else ())]
 
@@ -375,20 +375,20 @@ def skew_text(report: Report) -> SafeText:
     slots = report.summary.slots
     found = skew(slots.keys, slots.compared)
     if not found.keys:
-        return literal("There are no keys.") if slots.listed is None else literal("No slot is listed to its end yet.")
-    so_far = "" if slots.listed is None else " of those listed so far"
+        return literal("There are no keys." if slots.listed is None else "No slot has been scanned completely yet.")
+    so_far = "" if slots.listed is None else " of those scanned so far"
     sampled = " of the sample" if report.head.coverage.kind is CoverageKind.ESTIMATE else ""
     text = (
         f"The fullest slot{sampled} is {found.slot:,} with {counted(found.keys, 'key')}, "
         f"{ratio_text(found.ratio)} the mean of {decimal(found.mean)}{so_far}."
     )
     if found.is_chance:
-        return SafeText(f"{text} Chance explains it: as many keys spread at random look the same.")
+        return SafeText(f"{text} Random spread explains it.")
     tag = next((tag for tag in slots.tags if tag.slot == found.slot), None)
     if tag is None:
-        return SafeText(f"{text} Chance does not explain it: many keys share it.")
+        return SafeText(f"{text} Random spread does not explain it: many keys share the slot.")
     held = f"the hash tag {tag_name(tag, TAG_CELLS)} holds {tag_keys(tag, report.head.coverage.kind)} of them"
-    return SafeText(f"{text} Chance does not explain it: {held}.")
+    return SafeText(f"{text} Random spread does not explain it: {held}.")
 
 
 def simulates_cluster(report: Report) -> bool:

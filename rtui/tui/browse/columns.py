@@ -84,7 +84,7 @@ _WIDTHS: Final = {
     TreeColumn.SHARE: 5,
     TreeColumn.BAR: 8,
     TreeColumn.MEMORY: 10,
-    TreeColumn.MEMORY_SHARE: 8,
+    TreeColumn.MEMORY_SHARE: 9,
     TreeColumn.MEAN: 10,
     TreeColumn.NO_TTL: 6,
     TreeColumn.IDLE: 10,
@@ -98,7 +98,13 @@ _WIDTHS: Final = {
 }
 
 
-_TITLES: Final = {TreeColumn.BAR: "", TreeColumn.IDLE: "idle > 30d"}
+_TITLES: Final = {
+    TreeColumn.BAR: "",
+    TreeColumn.IDLE: "idle > 30d",
+    TreeColumn.MEMORY: "memory",
+    TreeColumn.MEMORY_SHARE: "of memory",
+    TreeColumn.SIZE: "memory",
+}
 """Titles of columns that differ from their names."""
 
 _SHORT_TITLES: Final = {TreeColumn.LENGTH: "len", TreeColumn.ENCODING: "enc"}
@@ -117,11 +123,11 @@ class RowField:
     def title(self) -> str:
         """Its title."""
         if (self.namespace, self.key) == (TreeColumn.MEMORY, TreeColumn.SIZE):
-            return str(TreeColumn.MEMORY)
+            return _TITLES[TreeColumn.MEMORY]
         if self.key is TreeColumn.IDLE:
             return str(TreeColumn.IDLE) if self.namespace is not TreeColumn.IDLE else _TITLES[TreeColumn.IDLE]
         if self.namespace is None or self.namespace is TreeColumn.BAR:
-            return "" if self.key is None else str(self.key)
+            return "" if self.key is None else _TITLES.get(self.key, str(self.key))
         first = _TITLES.get(self.namespace, str(self.namespace))
         if self.key is None or self.key is self.namespace:
             return first
@@ -271,11 +277,11 @@ def sort_at(layout: RowLayout, x: int) -> Sort | None:
 SORTS: Final = {
     Sort.COUNT: ("keys", "most first; keys by name"),
     Sort.NAME: ("name", "1, 2, 10"),
-    Sort.MEMORY: ("bytes", "largest first"),
+    Sort.MEMORY: ("memory", "largest first"),
     Sort.NAME_BYTES: ("name as bytes", "1, 10, 2"),
-    Sort.MEAN: ("mean", "largest on average first"),
-    Sort.TTL: ("TTL", "what expires soonest; most without TTL"),
-    Sort.IDLE: ("idle", "longest unused first"),
+    Sort.MEAN: ("mean", "largest mean first"),
+    Sort.TTL: ("TTL", "soonest to expire first; namespaces: most without TTL"),
+    Sort.IDLE: ("idle", "least recently used first"),
     Sort.TYPE: ("type", "keys by type"),
 }
 """The sort orders: a word for the header, and which rows come first."""
@@ -377,7 +383,7 @@ class TreeHeader(LinePanel):
         """
         self._crumbs, self._layout = [], layout
         if needle is not None:
-            title = SafeText(f"Names with {display(needle, limit=40)}")
+            title = SafeText(f"Keys matching {display(needle, limit=40)}")
         elif path := path_around(cursor, rows):
             title, self._crumbs = title_of(path, layout.name_cells - 2 * MARGIN)
         else:

@@ -193,7 +193,7 @@ class DetailPane(Vertical):
         if self.value.value.is_paged:
             self.fetcher.turn(preview.next_page)
         else:
-            text = "What is decoded has no pages: d shows its bytes in pages, P all of it."
+            text = "Decoded values have no pages: d shows raw bytes in pages, P the whole value."
             self.app.notify(text, markup=False)
 
     def action_previous_page(self) -> None:

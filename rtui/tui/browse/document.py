@@ -157,10 +157,10 @@ def open_document(
     try:
         chosen = decode(data, is_whole=is_whole, choose=choice)
     except UnknownDecoderError as error:
-        return _folded(replace(document, refused=f"{error}; it was chosen for {pattern}"))
+        return _folded(replace(document, refused=f"{error}; chosen for {pattern}"))
     if chosen.has_failed:
         why = chosen.notes[-1] if chosen.notes else choice
-        return _folded(replace(document, refused=f"{why}; it was chosen for {pattern}"))
+        return _folded(replace(document, refused=f"{why}; chosen for {pattern}"))
     return _folded(replace(document, found=chosen, choice=choice, chosen_for=pattern))
 
 
@@ -215,7 +215,7 @@ def _chosen_notes(document: DecodedDocument) -> list[SafeText]:
         return []
     pattern = f" for {display_text(document.chosen_for, limit=80)}" if document.chosen_for else ""
     return [
-        SafeText(f"The decoder was chosen by hand{pattern}. d, then the first entry, goes back to the automatic one.")
+        SafeText(f"The decoder was chosen manually{pattern}. Press d and choose the first entry for the automatic one.")
     ]
 
 
@@ -422,7 +422,7 @@ class DecoderScreen(ListScreen[int | None]):
         entries = [Option(Content(f"{'•' if at == now else ' '} {name}")) for at, name in enumerate(titles)]
         self._first_other = len(fitting)
         if others:
-            heading = Content("whether they fit or not:")
+            heading = Content("all decoders:")
             entries.insert(self._first_other, Option(heading, disabled=True))
         super().__init__(literal("Decoder"), "enter decodes · d next · esc closes", *entries)
         self.options.highlighted = now + (now >= self._first_other)

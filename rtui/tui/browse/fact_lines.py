@@ -136,7 +136,7 @@ def fact_lines(
     if facts.is_gone:
         return [
             *name_lines(full_name(facts.key), width, Role.MUTED, age, raw=facts.key),
-            fact_line(width, KeyFact(literal("type"), literal("gone: the key is no longer there"), Role.WARN)),
+            fact_line(width, KeyFact(literal("type"), literal("gone: the key no longer exists"), Role.WARN)),
             (),
             (),
             fact_line(width, KeyFact(literal(""), literal("")), slot_fact(facts.key)),
@@ -228,7 +228,7 @@ def _frequency(frequency: Frequency) -> SafeText:
 def age_line(asked_at_s: float, now_s: float | None) -> Line:
     """Return how long ago facts were fetched, changing every ten seconds at most; nothing while they are fresh."""
     age = ago(None if now_s is None else now_s - asked_at_s)
-    return (Span(SafeText(f"asked {age}"), Role.MUTED),) if age else ()
+    return (Span(SafeText(f"updated {age}"), Role.MUTED),) if age else ()
 
 
 def moment(moment_s: float, now_s: float, cells: int) -> SafeText:
@@ -288,7 +288,7 @@ def slot_lines(key: bytes, width: int, facts: KeyFacts | None = None) -> list[Li
     lines.append(fact_line(width, KeyFact(literal("length"), SafeText(f"{part} {len(key):,} bytes hashed"))))
     lines += [(), *prose(SafeText(f"{found.rule.value[0].upper()}{found.rule.value[1:]}."), width, Role.TEXT)]
     if found.rule is TagRule.TAG:
-        sharing = literal("Keys with this tag share the slot: a cluster takes them in one command.")
+        sharing = literal("Keys with this tag share the slot: a cluster accepts them in one command.")
         lines += prose(sharing, width, Role.MUTED)
     return lines
 
@@ -313,8 +313,8 @@ def _hashed_line(key: bytes, found: SlotExplanation, width: int) -> Line:
     )
 
 
-ONE_KEY: Final = literal("One key is marked: space marks others to use with it.")
-ONE_SERVER: Final = literal("This server is in no cluster, so any keys may be used together. In one:")
+ONE_KEY: Final = literal("One key is marked; press space on others to compare their slots.")
+ONE_SERVER: Final = literal("This server is not a cluster, so any keys can be used together. In a cluster:")
 
 _SLOT_CELLS: Final = 6
 _GAP_CELLS: Final = 2

@@ -434,7 +434,7 @@ class KeyTree(TreeRows, can_focus=True):
         elif len(self.marked) < MOST_MARKED:
             self.marked[key] = None
         else:
-            self.notify(f"{MOST_MARKED} keys are marked, which is as many as can be.", markup=False)
+            self.notify(f"{MOST_MARKED} keys are marked, the maximum.", markup=False)
         self.repaint_changes()
         self.post_message(self.MarksChanged())
 

@@ -118,7 +118,7 @@ class LevelDetail:
         return [
             *lines,
             fact_line(width, *facts),
-            fact_line(width, KeyFact(literal("known"), literal("by names: no analysis yet"), Role.MUTED)),
+            fact_line(width, KeyFact(literal("known"), literal("names only: not analysed yet"), Role.MUTED)),
             last,
         ]
 
@@ -132,7 +132,7 @@ class LevelDetail:
         found = self.schema.figures(self.level).memory_bytes
         if found is not None:
             pieces.append(LinePart(1, (Span(fmt.size(found.value, found.mark)),)))
-        return [*pieces, LinePart(2, (Span(literal("Enter lists its keys"), Role.FAINT),))]
+        return [*pieces, LinePart(2, (Span(literal("Enter lists the keys"), Role.FAINT),))]
 
     def rows(self, registry: Registry | None, note: SafeText, width: int) -> list[ValueRow]:
         """Return the body of the details; `note` is the age of an analysis's figures."""
@@ -142,7 +142,7 @@ class LevelDetail:
             rows += plain_rows(*prose(sentence, width, Role.MUTED))
         if behind.note:
             rows += plain_rows(*prose(SafeText(f"{behind.note[:1].upper()}{behind.note[1:]}."), width, Role.MUTED))
-        text = SafeText(f"All {count_text(keys)} keys ›" if keys.value != 1 else "Its key ›")
+        text = SafeText(f"All {count_text(keys)} keys ›" if keys.value != 1 else "The key ›")
         link = (gap(MARGIN), Span(text, Role.ACCENT))
         rows += [*plain_rows(()), ValueRow(link, RowItem(ItemKind.PATTERN, behind=behind)), *plain_rows(())]
         examples = example_keys(self.level, MOST_EXAMPLES)
@@ -165,11 +165,11 @@ def _sources(schema: Schema, note: SafeText) -> list[SafeText]:
     if not schema.is_of_names:
         marks = {Mark.EXACT: "Exact", Mark.AT_LEAST: "At least", Mark.ABOUT: "From a sample"}
         return [SafeText(f"{marks[schema.mark]}{f', {note}' if note else ''}.")]
-    how = "Exact, by their names." if schema.mark is Mark.EXACT else "At least, by the names that are known."
-    found = [SafeText(f"{how} Press a to analyse: bytes, types and times to live.")]
+    how = "Exact, from the names." if schema.mark is Mark.EXACT else "At least, from the known names."
+    found = [SafeText(f"{how} Press a to analyse memory, types and TTLs.")]
     if isinstance(coverage.total_keys, int) and coverage.total_keys > coverage.unread:
         missing = fmt.keys(coverage.total_keys - coverage.unread)
-        found.append(SafeText(f"{missing} are not counted: their names are beyond the memory budget."))
+        found.append(SafeText(f"{missing} are not counted: their names exceed the memory budget."))
     return found
 
 
@@ -225,13 +225,13 @@ def _lives(detail: LevelDetail, width: int) -> list[ValueRow]:
         low, high = (fmt.duration(round(one * fmt.SECOND_MS)) for one in stats.ttl_range_s)
         left = f" {low} left" if low == high else f" {low} to {high} left"
     if known.value == 1:
-        text = SafeText(f"None of the keys{seen} expires.")
+        text = SafeText(f"No key{seen} has a TTL.")
     elif known.value == 0:
-        text = SafeText(f"All keys{seen} expire; they had{left}, when they were asked.")
+        text = SafeText(f"All keys{seen} have a TTL; remaining{left} when analysed.")
     else:
         share = fmt.share(known.value, known.mark)
-        text = SafeText(f"{share} of the keys never expire; the others had{left}, when they were asked.")
-    return plain_rows(heading(literal("Times to live"), width), *prose(text, width, Role.TEXT))
+        text = SafeText(f"{share} of the keys have no TTL; the others{left} when analysed.")
+    return plain_rows(heading(literal("TTL"), width), *prose(text, width, Role.TEXT))
 
 
 def _sizes(detail: LevelDetail, width: int) -> list[ValueRow]:
@@ -279,14 +279,14 @@ def _registered(registry: Registry, examples: Sequence[bytes], width: int) -> li
         entry = registry.entry_of(key)
         if entry not in entries:
             entries.append(entry)
-    rows = plain_rows(heading(literal("In the registry, by the examples"), width))
+    rows = plain_rows(heading(literal("Registry (matched by examples)"), width))
     for entry in entries:
         if entry is None:
-            rows += plain_rows(*prose(literal("No pattern has been registered for some of them."), width, Role.MUTED))
+            rows += plain_rows(*prose(literal("Some of them have no registered pattern."), width, Role.MUTED))
             continue
         rows += plain_rows(*_entry_lines(entry, width))
     if entries == [None]:
-        rows = [rows[0], *plain_rows(*prose(literal("No pattern has been registered."), width, Role.MUTED))]
+        rows = [rows[0], *plain_rows(*prose(literal("No registered pattern."), width, Role.MUTED))]
     return rows
 
 
@@ -369,7 +369,7 @@ def schema_title(level: Level | None, needle: bytes | None, note: SafeText, cell
     `needle` is the text that names are filtered by. In a narrow title the levels are dropped first, then the note.
     """
     if needle is not None:
-        return SafeText(f"Schema of names with {display(needle, limit=40)}")
+        return SafeText(f"Schema of keys matching {display(needle, limit=40)}")
     above = [] if level is None else [level_name(one, CRUMB_LIMIT) for one in level.upwards() if one.parent is not None]
     whole, bare = joined([literal("Schema"), *above[:0:-1]], " › "), literal("Schema")
     titles = [joined([one, note]) for one in (whole, bare)] if note else [whole]

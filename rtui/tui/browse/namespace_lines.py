@@ -168,16 +168,16 @@ def _figure(known: Known | None, form: fmt.NumberFormat) -> SafeText:
 def _knowledge(node: Namespace, mark: Mark, totals: TreeTotals) -> SafeText:
     """Return where the count comes from."""
     if totals.is_outdated:
-        return literal("counted before; it no longer holds")
+        return literal("counted earlier; outdated")
     if mark is Mark.ABOUT and node.estimate is not None:
         low, high = fmt.short_count(node.estimate.low), fmt.short_count(node.estimate.high)
         return SafeText(f"sample, 95 %: {low} to {high}")
     if totals.is_part:
         known = literal("exact") if mark is Mark.EXACT else literal("at least")
-        return SafeText(f"{known}, of what the filter shows")
+        return SafeText(f"{known}, within the filter")
     if mark is Mark.EXACT:
-        return literal("exact: the scan has seen every key")
-    return literal("at least: the scan has not finished")
+        return literal("exact (scan complete)")
+    return literal("at least (scan in progress)")
 
 
 def inside_rows(
@@ -202,7 +202,7 @@ def inside_rows(
             biggest = [_Big(one.key, one.key_type, one.memory_bytes or 0) for one in below.biggest]
             note = _missing_note(biggest, below.complete_above)
     elif not totals.is_part:
-        how = literal("No analysis yet: press a for its bytes, its biggest keys and patterns.")
+        how = literal("Not analysed yet: press a for memory, biggest keys and patterns.")
         rows += plain_rows(*prose(how, width, Role.FAINT), ())
     if biggest:
         rows += _biggest_rows(node, biggest, width)
@@ -210,7 +210,7 @@ def inside_rows(
         rows += plain_rows(*prose(note, width, Role.MUTED))
     if known.value > len(biggest or ()):
         all_keys = SafeText(
-            f"All {count_text(known)} keys by size ›" if known.value != 1 else "Its key with its size ›"
+            f"All {count_text(known)} keys by size ›" if known.value != 1 else "The key with its size ›"
         )
         rows.append(ValueRow((gap(MARGIN), Span(all_keys, Role.ACCENT)), RowItem(ItemKind.BY_SIZE, node.path())))
     return [*rows, *plain_rows(()), *patterns, *child_rows(node, children, totals, width)]
@@ -236,24 +236,25 @@ def _missing_note(biggest: Sequence[_Big], least: int | None) -> SafeText:
     """
     if not biggest:
         if least is None:
-            return literal("None of the biggest keys that were found is here.")
-        return SafeText(f"None of the biggest is here: each of its keys has {fmt.size(least)} at most.")
+            return literal("None of the biggest keys found is here.")
+        return SafeText(f"None of the biggest keys is here: all are {fmt.size(least)} or less.")
     if least is None:
-        return literal("Others may be as big: not all keys were asked.")
-    return literal("") if biggest[-1].memory_bytes >= least else SafeText(f"Below {fmt.size(least)} some are missing.")
+        return literal("Others may be as big: not all keys were analysed.")
+    is_whole = biggest[-1].memory_bytes >= least
+    return literal("") if is_whole else SafeText(f"List is incomplete below {fmt.size(least)}.")
 
 
 def _sentences(found: NamespaceFigures, totals: TreeTotals) -> list[SafeText]:
     """Return where the figures of an analysis come from and how far they hold."""
     then = literal("") if totals.analysis_note == "" else SafeText(f", {totals.analysis_note}")
     if found.memory_bytes is None and found.no_ttl is None:
-        return [SafeText(f"The analysis has no figures of it{then}.")]
+        return [SafeText(f"Not covered by the analysis{then}.")]
     if found.pattern is not None:
         pattern = display(found.pattern, limit=NAME_LIMIT)
-        return [SafeText(f"≈ by the mean of {pattern}{then}.")]
+        return [SafeText(f"≈ estimated from the mean of {pattern}{then}.")]
     marks = {Mark.EXACT: literal("Exact"), Mark.AT_LEAST: literal("At least"), Mark.ABOUT: literal("From a sample")}
     known = marks[(found.memory_bytes or found.no_ttl or Known(0, Mark.ABOUT)).mark]
-    changed = literal(" The number of its keys has changed since.") if found.has_changed else literal("")
+    changed = literal(" Key count has changed since; press R to rescan.") if found.has_changed else literal("")
     return [SafeText(f"{known}{then}.{changed}")]
 
 
@@ -344,7 +345,7 @@ def child_rows(node: Namespace, inside: ChildCounts | None, totals: TreeTotals, 
     """Return the children of a namespace, largest first, with their parts of the namespace."""
     if node.dropped:
         text = literal(
-            "Its names were dropped to keep within the memory budget; the count is kept. Open it to scan for them."
+            "Its names were dropped to stay within the memory budget; the count is kept. Open it to scan for them."
         )
         return plain_rows(*prose(text, width, Role.MUTED))
     if inside is None:

@@ -134,7 +134,7 @@ class StatusBar(LinkedBar):
 
     def show_status(self) -> None:
         status, now_s = self._session.status, asyncio.get_running_loop().time()
-        note = literal("the demo is being loaded") if self._is_filling is not None else None
+        note = literal("loading the demo") if self._is_filling is not None else None
         marked = SafeText(f"{self.marked} marked" if self.marked else "")
         shows_cost, doing = self._shows_cost, joined([one for one in (marked, self.watching) if one])
         self.set_line(lambda width: status_line(status, now_s, width, shows_cost=shows_cost, note=note, doing=doing))
@@ -275,8 +275,8 @@ EXPIRY_SLACK_S: Final = 1.5
 NAME_CELLS: Final = 24
 
 REFUSED: Final = literal(
-    "Its count comes from a scan (SCAN MATCH walks the whole keyspace), too much to be repeated every few seconds. "
-    "Open it to watch the keys that are in view; R scans again."
+    "Its count needs a scan of the whole keyspace (SCAN MATCH), too costly to repeat every few seconds. "
+    "Open it to watch the visible keys; R rescans."
 )
 """Why a closed namespace is not watched."""
 
@@ -375,7 +375,7 @@ class Watcher:
         shown = (
             display(name, limit=NAME_CELLS) if name else literal("(empty name)" if self.node is None else "all keys")
         )
-        what = shown if self.node is None else SafeText(f"keys in view of {shown}")
+        what = shown if self.node is None else SafeText(f"visible keys of {shown}")
         if not is_online:
             return SafeText(f"watching {what} when the connection is back")
         rates = [f" · {label} {change.rate}" for label, change in self.changes.items() if change.rate]

@@ -109,7 +109,7 @@ def preview_rows(
         rows.append(ValueRow((gap(MARGIN), Span(REASONS[refusal.reason].refusal, Role.WARN))))
         why = display_text(refusal.detail)
         if refusal.reason is Reason.GONE:
-            why = literal("It has expired or was deleted since it was listed. r looks again.")
+            why = literal("It expired or was deleted after it was listed. Press r to refresh.")
         rows += plain_rows(*(prose(why, width, Role.MUTED) if why else ()), ())
     rows += plain_rows(*_summary_lines(preview.summary, width))
     if document is not None and document.is_as_stored and preview.window is not None:
@@ -135,7 +135,7 @@ def preview_rows(
             rows += table_rows(section.columns, section.rows, width, side=section)
         rows += plain_rows(*_note_lines(section.notes, width))
     has_read = refusal is None or bool(preview.rows) or preview.window is not None
-    touch = "Reading this has counted as an access: the server has no CLIENT NO-TOUCH, or denies it."
+    touch = "Reading this counted as an access: CLIENT NO-TOUCH is not available or not permitted."
     return rows + plain_rows(*_note_lines([*preview.notes, *([touch] if preview.touched and has_read else [])], width))
 
 
@@ -153,8 +153,8 @@ def _nothing_found(preview: Preview, width: int) -> list[Line]:
     find = preview.page.find
     what = display(find.text, limit=60) if find is not None else SafeText("")
     if preview.next_page is not None:
-        return prose(SafeText(f"Nothing found so far of {what}. n goes on looking."), width, Role.MUTED)
-    return prose(SafeText(f"Nothing here matches {what}. Escape shows all."), width, Role.MUTED)
+        return prose(SafeText(f"No match so far for {what}. Press n to continue."), width, Role.MUTED)
+    return prose(SafeText(f"Nothing matches {what}. Press Escape to show all."), width, Role.MUTED)
 
 
 def page_note(
@@ -207,8 +207,8 @@ def _found_text(preview: Preview, count: int, *, is_short: bool) -> SafeText:
         return SafeText("")
     looked_at = min(looked_at, total) if isinstance(total, int) else looked_at
     if is_short:
-        return SafeText(f"{count:,} found in {looked_at:,}")
-    return SafeText(f"{count:,} found · {looked_at:,}{_of(total)} looked at")
+        return SafeText(f"{count:,} matches in {looked_at:,}")
+    return SafeText(f"{count:,} matches · {looked_at:,}{_of(total)} scanned")
 
 
 def _of(total: int | Unknown | None) -> str:

@@ -75,7 +75,7 @@ class RegistryLines:
         found = detail.references
         if found is None:
             is_gone = detail.facts is not None and detail.facts.is_gone
-            text = literal("The key is gone.") if is_gone else literal("asking…")
+            text = literal("The key no longer exists.") if is_gone else literal("asking…")
             return [*rows, *plain_rows(*prose(text, width, Role.FAINT))]
         dangling = SafeText(f"{fmt.count(found.dangling)} dangling") if found.dangling else literal("")
         rows += _section(literal("Points to"), found.outgoing, width, dangling)
@@ -98,7 +98,7 @@ def _line(label: SafeText, pieces: Sequence[LinePart], width: int) -> Line:
 def _pattern(registry: Registry, entry: RegistryEntry | None, room: int) -> list[LinePart]:
     if entry is None:
         severity = registry.rules.severity("key-unregistered")
-        return [LinePart(0, (Span(literal("none has been registered"), _ROLES.get(severity, Role.MUTED)),))]
+        return [LinePart(0, (Span(literal("none registered"), _ROLES.get(severity, Role.MUTED)),))]
     pieces = [LinePart(0, (Span(cut_middle(display_text(entry.pattern.text), room), Role.STRONG),))]
     if entry.origin:
         pieces.append(LinePart(2, (Span(display_text(entry.origin), Role.MUTED),)))
@@ -199,11 +199,11 @@ def _way_line(way: Sequence[bytes], width: int) -> Line:
 def _why_nothing(registry: Registry, key: bytes, found: KeyReferences) -> SafeText:
     entry = registry.entry_of(key)
     if entry is None:
-        return literal("The registry has no pattern for this name, so what it points to is not known.")
+        return literal("The registry has no pattern for this key, so its references are not known.")
     if not found.is_declared:
         pattern = display_text(entry.pattern.text, limit=NAME_LIMIT)
-        return SafeText(f"The registry says of no value of {pattern} that it points to a key.")
-    return literal("Nothing in the value points to a key.")
+        return SafeText(f"The registry declares no references for {pattern}.")
+    return literal("The value contains no reference to a key.")
 
 
 def _section(title: SafeText, links: Sequence[Link], width: int, note: SafeText = SafeText("")) -> list[ValueRow]:  # noqa: B008

@@ -137,7 +137,7 @@ class KeyRanking:
     def note(self) -> SafeText:
         if not self.is_under_way or self._asking is None:
             return literal("")
-        return SafeText(f"asked {fmt.count(len(self._asking.weights))} of {fmt.keys(self._asking.of)}, esc stops")
+        return SafeText(f"read {fmt.count(len(self._asking.weights))} of {fmt.keys(self._asking.of)}, esc stops")
 
     def is_free(self, rows: VisibleRows) -> bool:
         """Whether the server need not be asked."""
@@ -181,8 +181,7 @@ class KeyRanking:
 def too_many(keys: int) -> SafeText:
     """Return the sentence that these are too many keys to be asked."""
     return SafeText(
-        f"{fmt.keys(keys)} are too many to ask each of them: {fmt.count(MOST_WEIGHED)} at most. They stay in the order "
-        "of their names."
+        f"{fmt.keys(keys)} exceed the limit of {fmt.count(MOST_WEIGHED)} keys to read. They stay sorted by name."
     )
 
 
@@ -329,7 +328,7 @@ class RowWork:
 
         cost = cost_sentence(keys, sort, self._session.control.pace)
         title = SafeText(f"Sort {fmt.keys(keys)} by {SORTS[sort][0]}")
-        answers = [SafeText(f"Ask {cost}"), literal("Leave keys by name")]
+        answers = [SafeText(f"Read {cost}"), literal("Keep sorting by name")]
         self.key_tree.app.push_screen(ChoiceScreen(title, answers), chosen)
 
     def _remember_open(self) -> None:

@@ -54,7 +54,7 @@ COVERED: Final = frozenset({*(f"{Owner.BROWSE}.{one}" for one in SHARED.values()
 OF_VALUE: Final = (Owner.VALUE, Owner.DETAIL, Owner.BROWSE)
 """The owners of commands that come first in the footer while the value has the focus."""
 
-IN_SCHEMA: Final = {f"{Owner.TREE}.enter": "Its keys", f"{Owner.BROWSE}.schema": "Names"}
+IN_SCHEMA: Final = {f"{Owner.TREE}.enter": "Keys", f"{Owner.BROWSE}.schema": "Names"}
 """The labels of commands in the footer while the schema is shown."""
 
 TICK_S: Final = 0.95
@@ -342,7 +342,7 @@ class BrowseScreen(CommandScreen[None]):
             self.action_leave_filter()
             search.show_names(b"")
         elif tree_pane.ranking.stop():
-            self.notify("Keys stay in the order of their names.", title="Not sorted", markup=False, timeout=4)
+            self.notify("Keys stay sorted by name.", title="Not sorted", markup=False, timeout=4)
         elif detail.value.go_back():
             self.offer_commands()
         elif detail.is_among_references and (origin := detail.value.trail.back(detail.detail.key)):

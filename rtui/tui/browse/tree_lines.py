@@ -56,16 +56,16 @@ class ReasonTexts(NamedTuple):
 
 
 REASONS: Final = {
-    Reason.DENIED: ReasonTexts(literal("denied"), literal("denied"), literal("Not allowed")),
+    Reason.DENIED: ReasonTexts(literal("denied"), literal("denied"), literal("Not permitted")),
     Reason.UNKNOWN_COMMAND: ReasonTexts(
         literal("n/a"), literal("no such command"), literal("The server has no such command")
     ),
-    Reason.GONE: ReasonTexts(literal("gone"), literal("–"), literal("The key is gone")),
-    Reason.UNSUPPORTED: ReasonTexts(literal("n/a"), literal("not available"), literal("Not looked into")),
-    Reason.NOT_ASKED: ReasonTexts(literal("–"), literal("not asked"), literal("Not asked for")),
-    Reason.TOO_LARGE: ReasonTexts(literal("large"), literal("too large to ask"), literal("Too large to read")),
+    Reason.GONE: ReasonTexts(literal("gone"), literal("–"), literal("The key no longer exists")),
+    Reason.UNSUPPORTED: ReasonTexts(literal("n/a"), literal("not available"), literal("Not available")),
+    Reason.NOT_ASKED: ReasonTexts(literal("–"), literal("not read"), literal("Not read")),
+    Reason.TOO_LARGE: ReasonTexts(literal("large"), literal("too large to read"), literal("Too large to read")),
     Reason.FAILED: ReasonTexts(literal("error"), literal("failed"), literal("The server refused")),
-    Reason.IMPOSSIBLE: ReasonTexts(literal("?"), literal("unknown"), literal("The server's answer can't be right")),
+    Reason.IMPOSSIBLE: ReasonTexts(literal("?"), literal("unknown"), literal("The server sent an impossible reply")),
 }
 
 
@@ -340,19 +340,19 @@ def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int, *, no
     `needle` is the text searched for in names, `not_searched` the number of keys whose names were not kept.
     """
     state = status.progress.state
-    role, text, more = Role.STRONG, literal("Escape shows everything again."), literal("")
+    role, text, more = Role.STRONG, literal("Press Escape to show everything again."), literal("")
     if state is ScanState.FAILED:
         title, role = literal("The scan failed"), Role.BAD
-        text, more = status.progress.reason or literal("The server did not say why."), literal("R tries again.")
+        text, more = status.progress.reason or literal("The server gave no reason."), literal("Press R to try again.")
     elif needle is not None:
-        title = SafeText(f"No name holds {display(needle, limit=60)}")
+        title = SafeText(f"No key name contains {display(needle, limit=60)}")
         if not status.complete:
-            text = literal("The scan goes on; what matches will appear here.")
+            text = literal("The scan continues; matches will appear here.")
         if not_searched:
-            title = SafeText(f"No name that was kept holds {display(needle, limit=60)}")
+            title = SafeText(f"No kept key name contains {display(needle, limit=60)}")
             more = SafeText(
-                f"{fmt.keys(not_searched)} could not be searched: their names are beyond the memory budget. "
-                "Enter in the filter line scans the server for a pattern such as *text*."
+                f"{fmt.keys(not_searched)} could not be searched: their names exceed the memory budget. "
+                "Press Enter in the filter line to scan the server for a pattern such as *text*."
             )
         else:
             more = _meant(needle, is_over=status.complete)
@@ -365,13 +365,13 @@ def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int, *, no
         title = joined([literal("No key"), *match, *of_type], " ")
         more = _meant(status.match or b"", is_over=True)
     else:
-        title, text = SafeText(f"db{status.db} is empty"), literal("The server has no keys in this database.")
+        title, text = SafeText(f"db{status.db} is empty"), literal("This database has no keys.")
         if status.outdated is not None:
             title = SafeText(f"db{status.db} was empty")
-            text = literal("The server had no keys in this database when it was scanned. R scans again.")
+            text = literal("This database had no keys when it was scanned. Press R to rescan.")
         others = [(db, keys) for db, keys in (status.server.databases or {}).items() if db != status.db and keys]
         found = [SafeText(f"db{db} has {fmt.count(keys)}") for db, keys in sorted(others)[:MOST_DATABASES]]
-        more = SafeText(f"{joined(found, ', ')}: B browses another database.") if found else more
+        more = SafeText(f"{joined(found, ', ')}: press B to browse another database.") if found else more
     lines: list[Line] = [(), (gap(1), Span(title, role))]
     for paragraph in filter(None, (text, more)):
         lines += [(), *prose(paragraph, width, Role.MUTED)]

@@ -274,7 +274,7 @@ class TreePane(Vertical):
         elif self.work.is_sorting:
             note = literal("sorting…")
         elif self.ranking.missing(rows):
-            note = literal("keys by name, s asks them")
+            note = literal("keys by name, s sorts")
         elif not rows.is_in_order:
             is_over = self._session.status.progress.state.is_over
             note = literal("some unsorted, s sorts" if is_over else "unsorted while scanning")
@@ -288,7 +288,7 @@ class TreePane(Vertical):
         if not figures.is_current:
             return literal("analysis outdated")
         if found.age_s is None:
-            return literal("analysis under way")
+            return literal("analysis running")
         age = ago(found.age_s)
         return SafeText(f"analysed {age}") if age else SafeText("")
 

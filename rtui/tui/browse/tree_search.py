@@ -152,7 +152,7 @@ class TreeSearch:
         async def go() -> None:
             is_there = await self.look_up(name)
             if not is_there:
-                why = "is no key of this name" if is_there is False else "may be one, but TYPE is denied"
+                why = "is no such key" if is_there is False else "may be such a key, but TYPE is denied"
                 text = SafeText(f"{display(name, limit=60)}: there {why}.")
                 self._tree_pane.notify(text, markup=False, timeout=4)
 
@@ -184,7 +184,7 @@ class TreeSearch:
 
 FILTER_HINT: Final[Line] = (
     Span(literal(" enter"), Role.ACCENT),
-    Span(literal(" goes to exactly that key, or scans the server for a glob"), Role.MUTED),
+    Span(literal(" goes to that exact key, or scans the server for a glob"), Role.MUTED),
     Span(literal("  down"), Role.ACCENT),
     Span(literal(" moves into the list"), Role.MUTED),
     Span(literal("  esc"), Role.ACCENT),
@@ -192,7 +192,7 @@ FILTER_HINT: Final[Line] = (
 )
 """Stands in the footer while a filter is typed."""
 
-FILTER_PLACEHOLDER: Final = "name, part of one, a glob such as user:*:cart, or terms such as ttl:none size>1M"
+FILTER_PLACEHOLDER: Final = "name, part of a name, glob such as user:*:cart, or terms such as ttl:none size>1M"
 
 
 class TreeFilter(QueryLine):

@@ -162,14 +162,14 @@ class ValuePane(Vertical):
 
     def action_find(self) -> None:
         is_shown = self.value.is_all_shown
-        hint = "text in what is shown" if is_shown else "a part of a name, or a glob such as user:*:cart"
+        hint = "text to find" if is_shown else "part of a name, or a glob such as user:*:cart"
         self._open_prompt(PromptPurpose.FIND, hint)
 
     def action_go_to(self) -> None:
         preview = self.value.preview
         syntax = PLACES.get(preview.type) if preview is not None and isinstance(preview.type, bytes) else None
         if syntax is None:
-            self.say(literal("a value of this type has no places to go to"), literal("Go to"))
+            self.say(literal("a value of this type has no index to go to"), literal("Go to"))
         else:
             self._open_prompt(PromptPurpose.GO_TO, syntax.hint)
 
@@ -221,7 +221,7 @@ class ValuePane(Vertical):
         rows = self.body.rows
         is_found = await drive(only_while(lambda: self.body.rows is rows, self.body.find_text(needle)))
         if is_found is False:
-            self.say(SafeText(f"{display_text(needle, limit=40)} is not in what is shown"), literal("Find"))
+            self.say(SafeText(f"{display_text(needle, limit=40)} is not in the shown text"), literal("Find"))
 
     # copying, writing and paging
 
@@ -239,7 +239,7 @@ class ValuePane(Vertical):
                 copy_text(self, copy.text, copy.note)
             else:
                 is_unread = item.kind is ItemKind.ELEMENT and item.can_open
-                why = "it was not read: Enter reads it" if is_unread else "this row holds no bytes of the value"
+                why = "not read yet: press Enter to read it" if is_unread else "this row has no value"
                 self.say(SafeText(why), literal("Nothing to copy"))
 
     def action_copy_command(self) -> None:
@@ -248,7 +248,7 @@ class ValuePane(Vertical):
             return
         line = element_command(self._session.target, self.value, self.body.item)
         if line is None:
-            self.say(literal("no command reads just this"), literal("Nothing to copy"))
+            self.say(literal("no command reads only this"), literal("Nothing to copy"))
         else:
             copy_text(self, line)
 
@@ -337,7 +337,10 @@ class ValuePane(Vertical):
             read()
             return
         busy_ms = round(1000 * size_bytes / (1 << 20) / COPIED_MIB_PER_S)
-        answers = [literal("Leave it"), SafeText(f"Read {size(size_bytes)}, which takes the server up to {busy_ms} ms")]
+        answers = [
+            literal("Cancel"),
+            SafeText(f"Read {size(size_bytes)}, which blocks the server for up to {busy_ms} ms"),
+        ]
 
         def answered(index: int | None) -> None:
             if index == 1:

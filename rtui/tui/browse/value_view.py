@@ -422,13 +422,13 @@ class PromptPurpose(StrEnum):
 
     FIND = "find"
     GO_TO = "go to"
-    WRITE = "write to"
+    WRITE = "export to"
 
 
 _VERBS: Final = {
-    PromptPurpose.FIND: literal(" finds it, n goes on"),
+    PromptPurpose.FIND: literal(" finds it, n finds the next"),
     PromptPurpose.GO_TO: literal(" goes there"),
-    PromptPurpose.WRITE: literal(" writes the file"),
+    PromptPurpose.WRITE: literal(" saves the file"),
 }
 
 

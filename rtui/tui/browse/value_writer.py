@@ -270,7 +270,7 @@ class ValueWriter:
 
         def say() -> None:
             if reading is self._reading and not reading.is_finished:
-                message = literal("it is large: Escape ends that")
+                message = literal("it is large; press Escape to cancel")
                 self._node.app.notify(message, title="Reading the value", markup=False, timeout=5)
 
         self._node.set_timer(SLOW_S, say)
@@ -288,7 +288,7 @@ class ValueWriter:
                 break
             found += piece
             if len(found) > most_bytes:
-                why = Unknown(Reason.TOO_LARGE, f"it is longer than {size(most_bytes)}: w writes it to a file")
+                why = Unknown(Reason.TOO_LARGE, f"it is longer than {size(most_bytes)}: w exports it to a file")
                 break
         made = why if why is not None else await asyncio.to_thread(make, bytes(found))
         if isinstance(made, Unknown):
@@ -347,7 +347,8 @@ class ValueWriter:
                     self.write(str(path), may_replace=True)
 
             title = SafeText(f"{shown} exists")
-            self._node.app.push_screen(ChoiceScreen(title, [literal("Keep it"), literal("Replace it")]), answered)
+            answers = [literal("Keep the file"), literal("Replace the file")]
+            self._node.app.push_screen(ChoiceScreen(title, answers), answered)
         except (OSError, ValueError) as error:
             self._warn(SafeText(f"{shown}: {display_text(reason_of(error))}"), literal("Not written"))
             self._ask_path(str(path))
@@ -367,7 +368,7 @@ class ValueWriter:
             with self._node.app.suspend():
                 run_pager(path, os.environ)
         except SuspendNotSupported:
-            self._warn(literal("this terminal can't be given to another program"), literal("No pager"))
+            self._warn(literal("this terminal can't run another program"), literal("No pager"))
         except OSError as error:
             self._warn(display_text(error.strerror or "it can't be started"), literal("No pager"))
         finally:

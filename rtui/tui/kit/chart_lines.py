@@ -209,7 +209,7 @@ class Shade:
 SHADES: Final = (
     Shade("░", "=", Role.DEV_LOW_2, "<0.5×"),
     Shade("▒", "-", Role.DEV_LOW_1, "<0.8×"),
-    Shade("·", ".", Role.DEV_MEAN, "the mean, or chance"),
+    Shade("·", ".", Role.DEV_MEAN, "mean, or chance"),
     Shade("▓", "+", Role.DEV_HIGH_1, ">1.25×"),
     Shade("█", "#", Role.DEV_HIGH_2, "2× or more"),
 )
@@ -387,14 +387,14 @@ class SlotOwners:
         """Return the number of slots that are being moved, and of slots that no node serves."""
         moving, unserved = len(self._moving), self._owners.count(None)
         spans = [Span(SafeText(f"{moving:,} moving"), Role.WARN)] if moving else []
-        return (*spans, *([Span(SafeText(f"{unserved:,} served by nobody"), Role.BAD)] if unserved else []))
+        return (*spans, *([Span(SafeText(f"{unserved:,} not served"), Role.BAD)] if unserved else []))
 
     def name(self, slot: int, cell: range) -> Span:
         """Return the node of a slot, with how many more its cell has."""
         places = list(dict.fromkeys((self._owners[slot], *self._owners[cell.start : cell.stop])))
         served = [at for at in places if at is not None]
         if not served:
-            return Span(literal("served by nobody"), Role.BAD)
+            return Span(literal("not served"), Role.BAD)
         label = display_text(self._cluster.nodes[served[0]].label)
         more = f" and {counted(len(served) - 1, 'more node')}" if len(served) > 1 else ""
         return Span(SafeText(f"{label}{more}"), self.role(served[0]))
@@ -410,7 +410,7 @@ class SlotOwners:
             )
         unserved = [slot for slot in cell if self._owners[slot] is None]
         if unserved and len(unserved) < len(cell):
-            lines.append((Span(SafeText(f"{counted(len(unserved), 'slot')} of them served by nobody"), Role.BAD),))
+            lines.append((Span(SafeText(f"{counted(len(unserved), 'slot')} of them not served"), Role.BAD),))
         return lines
 
     def bars(self, width: int, most: int, *, by_bytes: bool) -> list[Line]:

@@ -190,13 +190,13 @@ def sort_commands(
     """Return the commands that sort rows; `chooser` owns the command that shows the list, if not `owner`."""
     return (
         ScreenCommand("sort", ("s",), "Sort",
-            "Choose what rows are sorted by; the same again puts what has come or moved since into its place.",
+            "Choose the sort order; press again to re-sort.",
             group, chooser or owner, when, footer),
-        ScreenCommand("sort_next", ("greater_than_sign",), "Sort by next", "Sort by the next entry of that list.",
+        ScreenCommand("sort_next", ("greater_than_sign",), "Sort by next", "Sort by the next entry of the list.",
             group, owner, when, label=">", call="sort_step(1)"),
-        ScreenCommand("sort_before", ("less_than_sign",), "Sort by previous", "Sort by the entry before in that list.",
+        ScreenCommand("sort_before", ("less_than_sign",), "Sort by previous", "Sort by the previous entry of the list.",
             group, owner, when, label="<", call="sort_step(-1)"),
-        ScreenCommand("sort_reverse", ("S",), "Sort reverse", "Sort the other way round.", group, owner, when),
+        ScreenCommand("sort_reverse", ("S",), "Reverse sort", "Reverse the sort order.", group, owner, when),
     )  # fmt: skip
 
 

@@ -90,11 +90,11 @@ class Delivery(NamedTuple):
         return bool(self.title)
 
 
-_BUFFER_HINT: Final = literal("Paste it with the prefix of tmux and ].")
+_BUFFER_HINT: Final = literal("Paste: prefix ]")
 
 TMUX: Final = (
-    Program(("tmux", "load-buffer", "-w", "-"), literal("Copied to tmux, and sent to the terminal"), _BUFFER_HINT),
-    Program(("tmux", "load-buffer", "-"), literal("Copied to tmux"), _BUFFER_HINT),
+    Program(("tmux", "load-buffer", "-w", "-"), literal("Copied (tmux buffer and clipboard)"), _BUFFER_HINT),
+    Program(("tmux", "load-buffer", "-"), literal("Copied (tmux buffer)"), _BUFFER_HINT),
 )
 """Before version 3.2 tmux has no `-w`."""
 
@@ -142,13 +142,13 @@ def through_screen(sequence: str) -> str:
 def unfit_for_osc52(data: bytes, environment: Mapping[str, str]) -> SafeText:
     """Return why OSC 52 would not bring a text to the clipboard; empty if it may."""
     if environment.get("TMUX"):
-        return literal("Within tmux the terminal itself can't be reached.")
+        return literal("tmux blocks access to the terminal's clipboard.")
     if environment.get("TERM_PROGRAM") == "Apple_Terminal":
-        return literal("Apple's Terminal takes no text from programs.")
+        return literal("Apple's Terminal does not let programs set the clipboard.")
     if (known := NO_OSC52.get(environment.get("TERM", ""))) is not None:
         return known
     if len(data) > OSC52_BYTES:
-        return SafeText(f"Of {counted(len(data), 'byte')} most terminals take none: {OSC52_BYTES:,} is the limit.")
+        return SafeText(f"{counted(len(data), 'byte')} are too long for most terminals: the limit is {OSC52_BYTES:,}.")
     return NOTHING_SAID
 
 
@@ -156,8 +156,8 @@ def terminal_hint(environment: Mapping[str, str]) -> SafeText:
     """Return the hint for a text that was sent by OSC 52."""
     is_within = environment.get("TERM", "").startswith(("tmux", "screen")) and not environment.get("STY")
     if is_within:
-        return literal("It does not confirm. A tmux on the way needs set -s set-clipboard on.")
-    return literal("It does not confirm. If nothing can be pasted, Y shows the text to select.")
+        return literal("The terminal does not confirm. An outer tmux needs set -s set-clipboard on.")
+    return literal("The terminal does not confirm. If pasting fails, Y shows the text to select.")
 
 
 async def deliver(data: bytes, environment: Mapping[str, str], write: Callable[[str], None]) -> Delivery:
@@ -269,7 +269,7 @@ def selectable_lines(texts: Sequence[Selectable], reasons: Sequence[SafeText], w
     lines: list[Line] = []
     for reason in reasons:
         lines += prose(reason, width, Role.WARN)
-    lines += prose(literal("Select with the mouse and copy as your terminal does; esc closes."), width, Role.TEXT)
+    lines += prose(literal("Select with the mouse and copy with your terminal; esc closes."), width, Role.TEXT)
     for text in texts:
         shown, notes = _shown(text.data, width)
         title = SafeText(" · ".join([text.title, counted(len(text.data), "byte"), *notes]))
@@ -290,9 +290,9 @@ def _shown(data: bytes, width: int) -> tuple[list[SafeText], list[SafeText]]:
         is_broken = is_broken or len(rows) > 1
         lines += rows
     if is_broken:
-        notes.append(literal("broken at the width of the terminal: join the lines"))
+        notes.append(literal("wrapped at the terminal width: join the lines"))
     if not is_exact:
-        notes.append(literal("escapes stand for what can't be shown: copy it as escaped bytes instead"))
+        notes.append(literal("contains escapes: copy as escaped bytes instead"))
     return lines, notes
 
 
@@ -320,7 +320,7 @@ def copies(target: Target, name: bytes, facts: KeyFacts | None) -> list[Copy]:
     """Return the entries for a key, or for the prefix of a namespace when there are no facts."""
     entries = [Copy(literal("name as text"), key_as_text(name)), Copy(literal("name as escaped bytes"), quoted(name))]
     if facts is None:
-        return [*entries, Copy(literal("pattern of everything below"), key_as_text(prefix_pattern(name)))]
+        return [*entries, Copy(literal("glob for everything below"), key_as_text(prefix_pattern(name)))]
     for command in copied_commands(target, facts):
         warning = " (changes data)" if command.writes else ""
         entries.append(Copy(SafeText(f"redis-cli: {command.title}{warning}"), command.line))
@@ -358,7 +358,7 @@ def notice(data: bytes, delivery: Delivery, note: SafeText = NOTHING_SAID) -> Sa
 
 def choose_copy(node: DOMNode, entries: Sequence[Copy]) -> None:
     """Ask which entry to copy, or show all to be selected."""
-    titles = [*(entry.title for entry in entries), literal("show all of these, to select with the mouse")]
+    titles = [*(entry.title for entry in entries), literal("show as text, to select with the mouse")]
 
     def chosen(index: int | None) -> None:
         if index is not None and index < len(entries):

@@ -26,7 +26,7 @@ class Group(StrEnum):
 
     TREE = "Tree"
     KEY = "Key under the cursor"
-    VALUE = "Value, once it has the keyboard"
+    VALUE = "Value, when focused"
     SCAN = "Scan"
     ANALYSE = "Analyse"
     TABLE = "Tables of an analysis"
@@ -76,28 +76,28 @@ class Condition(Enum):
     ON_KEY = "the cursor is on a key"
     ON_ROW = "the cursor is on a row"
     ON_NAMESPACE = "the cursor is on a namespace"
-    SCANNING = "a scan is under way"
+    SCANNING = "a scan is running"
     PAUSED = "the scan is paused"
-    NEXT_PAGE = "the value has a page behind this one"
-    PAGE_BEFORE = "the value has a page before this one"
-    DETAIL_OPEN = "the detail has the keyboard"
-    IN_VALUE = "the value of a key has the keyboard"
+    NEXT_PAGE = "the value has a next page"
+    PAGE_BEFORE = "the value has a previous page"
+    DETAIL_OPEN = "the details have focus"
+    IN_VALUE = "the value has focus"
     ON_ITEM = "the cursor is on a row of a value"
     CAN_OPEN = "the row under the cursor of a value can be opened"
     DECODED = "the value may be shown by several decoders"
     HAS_REGISTRY = "there is a registry"
     MARKED = "keys are marked"
     FILTERED = "a filter is set"
-    CAN_GO_BACK = "there is something to go back to"
+    CAN_GO_BACK = "there is a step back"
     FAILED = "the connection failed"
     LIVE = "there is a server to ask"
-    READY = "nothing is under way on a server that can be asked"
+    READY = "no run is active and the server can be reached"
     ON_ENTRY = "the row under the cursor leads to a key or a namespace"
     SEVERAL_LISTS = "the panel has several tables"
     ZOOMED = "a namespace is zoomed into"
     HAS_ROWS = "the table has rows"
     CLUSTER = "the server is a cluster"
-    HOT_SESSION = "the server has hot-key sessions that can be started"
+    HOT_SESSION = "the server supports hot-key sessions"
 
 
 CHOSEN_KEYS: Final[dict[str, tuple[str, ...]]] = {}
@@ -252,18 +252,18 @@ SERVERS_COMMAND: Final = _app("servers", ("O",), "Servers", "Browse another serv
 APP_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _app("goto", ("colon",), "Go to",
         "Go to anything by name: a panel, a command, a namespace, a key, a database, a profile, a theme.", footer=90),
-    _app("go_back", ("alt+left", "ctrl+o"), "Place before", "Go back to where you were before the last jump."),
-    _app("go_forward", ("alt+right", "ctrl+n"), "Place after", "Go forward again to where you have gone back from."),
+    _app("go_back", ("alt+left", "ctrl+o"), "Back", "Go back to where you were before the last jump."),
+    _app("go_forward", ("alt+right", "ctrl+n"), "Forward", "Go forward again after going back."),
     _app("log", ("L",), "Command log",
-        "Show every command that was sent, what for, its bytes and its time.", when=(Condition.LIVE,),
+        "Show every command sent, with purpose, bytes and time.", when=(Condition.LIVE,),
         words="sent audit monitor"),
     _app("server", ("exclamation_mark",), "Server",
-        "Show how the server is: what is wrong, memory, load, slow commands, persistence, replication, clients.",
+        "Show server health: problems, memory, load, slow log, latency, persistence, replication, clients.",
         when=(Condition.LIVE,), footer=3, words="health info stats"),
-    _app("redraw", ("ctrl+l",), "Redraw", "Paint everything again, if something else wrote to the terminal."),
-    _app("theme", ("t",), "Theme", "Choose another theme.", words="theme colours dark light"),
+    _app("redraw", ("ctrl+l",), "Redraw", "Redraw the screen, if something else wrote to the terminal."),
+    _app("theme", ("t",), "Theme", "Choose a colour theme.", words="theme colours dark light"),
     _app("help", ("question_mark", "f1"), "Help", "Show every command and its keys.", footer=91, label="?"),
     _app("command_palette", ("ctrl+p",), "Commands", "Find a command or panel by its name or by Redis' word for it."),
-    _app("quit", ("q", "ctrl+q", "ctrl+c"), "Quit", "Leave rtui; the server is left as it was.", footer=93),
+    _app("quit", ("q", "ctrl+q", "ctrl+c"), "Quit", "Quit rtui.", footer=93),
 )
 # fmt: on

@@ -99,6 +99,8 @@ class ServerPlace:
     """The list of the panel; None for the list shown last."""
     node: SafeText | None = None
     """The node of a cluster; None for the node shown last."""
+    row: str | None = None
+    """The metric under the cursor, as `panel/id`; None for the one it was on last."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,14 +186,14 @@ def notice_lines(title: SafeText, role: Role, width: int, *texts: SafeText) -> l
 def nothing_left_lines(rows: TableRows, among: SafeText, width: int) -> list[Line]:
     """Return the lines in place of a table whose filter matches no row."""
     text = SafeText(f"No row{among} has {display_text(rows.state.filter_text, limit=60)}")
-    return notice_lines(text, Role.STRONG, width, literal("Escape shows all rows again."))
+    return notice_lines(text, Role.STRONG, width, literal("Press Escape to show all rows again."))
 
 
 def row_copies(subject: Subject, texts: Sequence[SafeText]) -> list[Copy]:
     """Return the copies of a row, first its name, if it has one; empty if there is no row."""
     if not texts:
         return []
-    row = Copy(literal("the row, its cells apart by tabs"), "\t".join(texts))
+    row = Copy(literal("row, tab-separated"), "\t".join(texts))
     if not isinstance(subject, bytes | tuple):
         return [row]
     name = label(subject) if isinstance(subject, tuple) else subject
@@ -202,11 +202,11 @@ def row_copies(subject: Subject, texts: Sequence[SafeText]) -> list[Copy]:
         Copy(literal("name as escaped bytes"), quoted(name)), row,
     ]  # fmt: skip
     if isinstance(subject, tuple):
-        copies.append(Copy(literal("pattern of everything below"), key_as_text(prefix_pattern(name))))
+        copies.append(Copy(literal("glob for everything below"), key_as_text(prefix_pattern(name))))
     return copies
 
 
-FILTER_HINT: Final = key_hint(literal(" keeps the rows that have this text"), literal(" shows all"))
+FILTER_HINT: Final = key_hint(literal(" shows the rows that contain this text"), literal(" shows all"))
 """Shown while a filter is typed."""
 
 
@@ -271,7 +271,7 @@ class RowsScreen(CommandScreen[ScreenResultType]):
     @classmethod
     def file_line(cls) -> FilterInput:
         """Return the line for the name of a file to write."""
-        hint = key_hint(SafeText(f" writes the file: {cls.endings()}"), literal(" cancels"))
+        hint = key_hint(SafeText(f" saves the file: {cls.endings()}"), literal(" cancels"))
         return FilterInput(f"file to write, ending in {cls.endings()}", keys_hint=hint, id="file")
 
     @classmethod
@@ -320,7 +320,7 @@ class RowsScreen(CommandScreen[ScreenResultType]):
         """Write a file in a thread; after a failure the name is there to be changed."""
         try:
             if suffix_of(name) not in self.suffixes:
-                raise FileError(f"The name must end in {self.endings()}.")
+                raise FileError(f"The file extension must be {self.endings()}.")
             written = await asyncio.to_thread(self.writing(name))
         except FileError as error:
             self.notify(error.reason, title="Not written", severity="error", markup=False)

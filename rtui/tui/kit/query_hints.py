@@ -107,10 +107,10 @@ def _child_on_the_way(node: Namespace, rest: bytes) -> Namespace | None:
     return None
 
 
-MEANT: Final = literal("what was probably meant")
+MEANT: Final = literal("did you mean")
 """The help of a completion that corrects a problem in the line, in place of the term at the cursor."""
 
-GRAMMAR: Final = literal("text, a glob, or terms that all have to apply; ! before one turns it round")
+GRAMMAR: Final = literal("text, a glob, or terms (all must match); prefix ! to negate")
 
 
 def is_query(reading: LineReading, line: str) -> bool:
@@ -148,7 +148,7 @@ def saved_completion(line: str, cursor: int, saved: Mapping[str, str]) -> Comple
     names = sorted(name for name in saved if f"@{name}".startswith(found[0]))
     if not names:
         return None
-    help_text = display_text(saved[names[0]], limit=300) if len(names) == 1 else literal("queries that were saved")
+    help_text = display_text(saved[names[0]], limit=300) if len(names) == 1 else literal("saved queries")
     candidates = tuple(Candidate(SafeText(f"@{name}"), display_text(saved[name], limit=80)) for name in names)
     return Completion(Part(found.start(), cursor), candidates, help_text)
 

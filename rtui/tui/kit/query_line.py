@@ -222,7 +222,7 @@ class QueryLine(FilterInput):
         """Ask for a name and save the query under it."""
         text = self.text
         if not text or self.reading.problems:
-            self.app.notify("There is no query yet that could be saved.", markup=False, timeout=3)
+            self.app.notify("There is no query to save yet.", markup=False, timeout=3)
             return
 
         def named(name: str | None) -> None:

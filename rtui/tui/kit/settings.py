@@ -57,9 +57,7 @@ class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
         Annotated[int, Meta(ge=NARROWEST_TREE, le=WIDEST_TREE)] | None,
         Meta(description="Width of the tree beside the details, in percent of the terminal."),
     ] = None
-    sort: Annotated[
-        SortName, Meta(description="What the rows of the tree are sorted by; with - before it in reverse.")
-    ] = "keys"
+    sort: Annotated[SortName, Meta(description="Sort order of the tree; prefix - to reverse.")] = "keys"
 
 
 class RowsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -67,32 +65,32 @@ class RowsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
 
     keep: Annotated[
         Annotated[int, Meta(ge=0, le=MOST_KEPT_ROWS)] | None,
-        Meta(description="Rows of an analysis kept in memory at most, 0 for none; --keep-rows comes first."),
+        Meta(description="Most rows of an analysis to keep in memory, 0 for none; --keep-rows takes precedence."),
     ] = None
     files: Annotated[
-        bool, Meta(description="Keep further rows in private files in the cache folder until rtui ends.")
+        bool, Meta(description="Keep further rows in private files in the cache folder until rtui exits.")
     ] = False
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Everything that can be remembered; the default of each field is in effect without a file."""
 
-    theme: Annotated[str | None, Meta(description="Name of the theme; --theme comes first.")] = None
-    ascii: Annotated[bool, Meta(description="Draw with ASCII only, as with --ascii.")] = False
-    panel: Annotated[str | None, Meta(description="Panel that an analysis shows first.")] = None
+    theme: Annotated[str | None, Meta(description="Name of the theme; --theme takes precedence.")] = None
+    ascii: Annotated[bool, Meta(description="Draw with ASCII characters only, as with --ascii.")] = False
+    panel: Annotated[str | None, Meta(description="First panel of an analysis.")] = None
     tree: TreeSettings = TreeSettings()
     rows: RowsSettings = RowsSettings()
     colouring: Annotated[
-        Literal["ttl", "idle", "type"], Meta(description="What the colours of the memory chart stand for.")
+        Literal["ttl", "idle", "type"], Meta(description="Meaning of the colours of the memory chart.")
     ] = "ttl"
     tables: Annotated[
         dict[str, str],
-        Meta(description="Column that a table is sorted by, by panel and table; with - before it in reverse."),
+        Meta(description="Sort column of each table, by panel and table; prefix - to reverse."),
     ] = {}
-    keys: Annotated[dict[str, KeyNames], Meta(description="Keys of commands, by the commands' ids.")] = {}
+    keys: Annotated[dict[str, KeyNames], Meta(description="Keys of commands, by command id.")] = {}
     decoders: Annotated[
         dict[str, str],
-        Meta(description="Decoders of values that were chosen by hand, by pattern of the keys and field."),
+        Meta(description="Manually chosen decoders, by key pattern and field."),
     ] = {}
     queries: Annotated[
         dict[str, dict[str, QueryText]], Meta(description="Saved queries, by profile or server, by name.")

@@ -319,7 +319,7 @@ def cost_pieces(cost: Cost) -> list[LinePart]:
         (1, counted(cost.commands, "command")),
         (3, joined((fmt.size(cost.bytes_out), literal("out")), " ")),
         (3, joined((fmt.size(cost.bytes_in), literal("in")), " ")),
-        (1, SafeText(f"{mark}{fmt.duration(round(cost.server_us / 1000))} of its time")),
+        (1, SafeText(f"{mark}{fmt.duration(round(cost.server_us / 1000))} of server CPU")),
     )
     return [LinePart(rank, (Span(text, Role.MUTED),)) for rank, text in parts]
 
@@ -331,12 +331,12 @@ def browse_banner(status: BrowsingStatus) -> Callable[[int], Line] | None:
     """Return the warning that the tree is outdated, for any width; None while it is not."""
     if status.outdated is None:
         return None
-    return _banner(status.outdated, "What is listed was seen", status.seen_age_s, "R scans again.")
+    return _banner(status.outdated, "This list is from", status.seen_age_s, "Press R to rescan.")
 
 
 def analyse_banner(why: Outdated | None, age_s: float | None) -> Callable[[int], Line] | None:
     """Return the warning that the figures of an analysis are outdated, for any width; None while they are not."""
-    return None if why is None else _banner(why, "These figures were taken", age_s, "r asks again.")
+    return None if why is None else _banner(why, "These figures are from", age_s, "Press r to refresh.")
 
 
 def _banner(why: Outdated, what: str, age_s: float | None, remedy: str) -> Callable[[int], Line]:

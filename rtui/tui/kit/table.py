@@ -44,7 +44,7 @@ IsMarked = Callable[[Table, int], bool]
 MOVE_COMMANDS: Final = (
     *move_commands(Owner.TABLE),
     ScreenCommand("open", ("enter", "right", "l"), "Open",
-        "Zoom into a namespace, go to a key in the tree, or else show the keys that the row is about.",
+        "Zoom into a namespace, go to a key in the tree, or list the keys of the row.",
         Group.TABLE, Owner.TABLE, when=(Condition.ON_ENTRY,), footer=1),
 )  # fmt: skip
 
@@ -250,7 +250,7 @@ class ReportTable(Vertical):
                 name = names[choice]
                 self._sort_by(name, is_reversed=name == state.sort and state.is_reversed)
 
-        titles = [literal("usual order"), *(SafeText(column.title) for column in self.rows.table.columns)]
+        titles = [literal("default order"), *(SafeText(column.title) for column in self.rows.table.columns)]
         if len(self.rows):
             self.app.push_screen(SortScreen(titles, names.index(state.sort) if state.sort in names else 0), chosen)
 

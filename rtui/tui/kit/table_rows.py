@@ -211,12 +211,12 @@ MIN_BAR_CELLS: Final = 4
 SEVERITY: Final = "severity"
 """The column of severities."""
 
-STATE: Final = "state"
-"""The column of how figures are by their thresholds."""
+STATUS: Final = "status"
+"""The column of how metrics are by their thresholds."""
 
 WORD_ROLES: Final[Mapping[str, Mapping[object, Role]]] = {
     SEVERITY: {"error": Role.BAD, "warn": Role.WARN},
-    STATE: {"bad": Role.BAD, "watch": Role.WARN, "normal": Role.GOOD},
+    STATUS: {"bad": Role.BAD, "warn": Role.WARN, "normal": Role.GOOD},
 }
 """The roles of words in columns of certain words."""
 
@@ -285,7 +285,7 @@ def layout_table(table: Table, width: int, sort: str | None = None, text_widths:
     least = max(MIN_NAME_CELLS, min(sizes[flexible], GOOD_NAME_CELLS, width - 2 * MARGIN))
     space = width - 2 * MARGIN - least
     kept = {flexible}
-    for at in sorted(range(len(columns)), key=lambda at: columns[at].id != sort):
+    for at in sorted(range(len(columns)), key=lambda at: (columns[at].id != sort, columns[at].yields)):
         if at in kept:
             continue
         if sizes[at] + GAP_CELLS <= space:

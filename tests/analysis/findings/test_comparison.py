@@ -75,7 +75,7 @@ def test_rules_that_one_report_alone_can_be_judged_by() -> None:
     named = replace(AFTER, summary=replace(AFTER.summary, naming=NamingReport(())))
     found = compare_findings(BEFORE, named)
     assert "name-case" in found.uncompared
-    assert found.notes[0].startswith("Rules that only one of the reports can be judged by: name-")
+    assert found.notes[0].startswith("Rules that could be checked in only one of the reports: name-")
     judged = [judge(parse_fail_on(text), compare(BEFORE, named), None, found.counted()) for text in THRESHOLDS]
     assert judged[0].outcome is Outcome.REACHED
     assert judged[1].outcome is Outcome.UNKNOWN

@@ -249,9 +249,9 @@ def test_a_report_without_lengths_by_pattern() -> None:
     made = cache(0, 0, 40)
     old = replace(made.summary.root, stats=replace(made.summary.root.stats, strings=None))
     found = findings(replace(made, summary=replace(made.summary, root=old)), only("null-cached"))
-    assert found.unjudged[0].why == "the report does not have lengths by pattern, as those of older versions"
+    assert found.unjudged[0].why == "reports of older versions have no lengths by pattern"
 
 
 def test_a_left_that_no_report_tells() -> None:
     found = findings(cache(0, 0, 40), only("null-cached", left=10**12))
-    assert found.unjudged[0].why == "reports tell times to live up to 1y apart; set left to less"
+    assert found.unjudged[0].why == "reports have TTLs only up to 1y apart; set left to less"

@@ -152,7 +152,7 @@ def pattern(keys: int, lasting: int, *, name: bytes = b"{id}", top: bytes = b"ca
 
 def test_a_forgotten_ttl() -> None:
     (found,) = of_rule("ttl-mixed", report(pattern(1_000, 20)))
-    assert found.title == "20 keys of cache:{id} never expire (2%); all others do"
+    assert found.title == "20 keys of cache:{id} have no TTL (2%); all others do"
     assert (found.keys, found.memory) == (Amount(20), Amount(2_000))
     assert found.query == "pattern:cache:{id} ttl:none"
 
@@ -277,7 +277,7 @@ def idle(*bins: int, top: bytes = b"old") -> Node:
 
 def test_idle_keys() -> None:
     (found,) = of_rule("key-idle", report(idle(0, 0, 0, 0, 0, 0, 40)))
-    assert found.title == "40 keys of old: unused for 90d or longer"
+    assert found.title == "40 keys of old: idle for 90d or longer"
     assert found.memory == Amount(4_000, at_least=True)
     assert found.query == "in:old: idle>=90d"
     (some,) = of_rule("key-idle", report(idle(1, 0, 0, 0, 0, 2, 40)), days=20)
@@ -291,7 +291,7 @@ def test_no_idle_keys() -> None:
 def test_more_days_than_a_report_tells() -> None:
     found = findings(report(idle(0, 0, 0, 0, 0, 0, 40)), only("key-idle", days=91))
     assert not found.findings
-    assert found.unjudged[0].why == "reports tell idle times up to 90d apart; set days to less"
+    assert found.unjudged[0].why == "reports have idle times only up to 90d apart; set days to less"
 
 
 def test_idle_times_of_a_replica_are_not_judged() -> None:
@@ -300,7 +300,7 @@ def test_idle_times_of_a_replica_are_not_judged() -> None:
     server = replace(made.head.server, role="replica")
     found = findings(replace(made, head=replace(made.head, server=server)), only("key-idle"))
     assert not found.findings
-    assert "what clients read on the primary" in found.unjudged[0].why
+    assert "do not track reads on the primary" in found.unjudged[0].why
 
 
 def listed(length: int | None, key: bytes = b"queue:email") -> Report:

@@ -250,7 +250,7 @@ def test_every_rule_that_needs_no_report_has_samples_that_break_it() -> None:
 
 def test_a_policy_that_was_not_agreed_on() -> None:
     (one,) = found(made_sample(maxmemory_policy="volatile-random"), eviction_policy=Severity.WARN).findings
-    assert one.title == "The eviction policy is volatile-random; agreed is allkeys-lru or allkeys-lfu"
+    assert one.title == "The eviction policy is volatile-random; expected is allkeys-lru or allkeys-lfu"
     assert not found(made_sample(), eviction_policy=Severity.WARN).findings
     assert not found(made_sample(maxmemory_policy="volatile-random")).findings
 
@@ -303,7 +303,7 @@ def test_what_is_denied_is_not_judged_and_says_why() -> None:
 
 def test_the_worst_is_the_headline() -> None:
     both = made_sample(used_memory_rss=4 * GIB, rdb_last_bgsave_status="err")
-    assert headline(found(both)) == "not saved"
+    assert headline(found(both)) == "persistence failing"
     assert headline(found(made_sample(used_memory_rss=4 * GIB))) == "fragmented"
     assert headline(found(made_sample(repl_backlog_active=1))) == "no replica"
 
@@ -362,11 +362,11 @@ def test_lines_of_panels_have_the_state_of_their_rule() -> None:
         return {line.id: line.state for panel in server_health(HealthView(samples)).panels for line in panel.lines}
 
     assert states(made_sample())["mem_fragmentation_ratio"] is State.NORMAL
-    assert states(made_sample(used_memory_rss=4 * GIB))["mem_fragmentation_ratio"] is State.WATCH
+    assert states(made_sample(used_memory_rss=4 * GIB))["mem_fragmentation_ratio"] is State.WARN
     assert states(made_sample(rdb_last_bgsave_status="err"))["rdb_last_bgsave_status"] is State.BAD
     assert states(made_sample(total_system_memory=None))["maxmemory"] is State.UNKNOWN
     assert states(made_sample())["used_memory_rss"] is State.NORMAL
-    assert states(made_sample(used_memory_rss=GIB))["used_memory_rss"] is State.WATCH
+    assert states(made_sample(used_memory_rss=GIB))["used_memory_rss"] is State.WARN
     assert states(made_sample())["used_memory_peak"] is State.PLAIN
     assert states(made_sample(mem_fragmentation_ratio=None))["mem_fragmentation_ratio"] is State.UNKNOWN
 
@@ -407,7 +407,7 @@ def test_a_line_counts_what_its_rule_has_found() -> None:
 
     assert (banned(made_sample()).value, banned(made_sample()).state) == (0, State.NORMAL)
     two = banned(made_sample(commands=commands))
-    assert (two.value, two.state) == (2, State.WATCH)
+    assert (two.value, two.state) == (2, State.WARN)
     assert two.said == "KEYS was called 12 times; FLUSHALL was called 10 times"
     denied = banned(made_sample(commands={}, missing={Source.COMMAND_STATS: Missing(Reason.DENIED)}))
     assert (denied.value, denied.state) == (Unknown(Reason.DENIED), State.UNKNOWN)

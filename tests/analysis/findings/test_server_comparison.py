@@ -54,7 +54,7 @@ def test_nodes_that_only_one_time_has_are_named() -> None:
     now = [view(made_sample(), node=name) for name in ("b:1", "c:1")]
     found = compare_health(then, now)
     assert [one.node for one in found.nodes] == ["b:1"]
-    assert found.notes == ("c:1: there were no samples of it then", "a:1: there are no samples of it now")
+    assert found.notes == ("c:1: no earlier samples", "a:1: no current samples")
     assert found.of(now[1]) is None
 
 

@@ -46,7 +46,7 @@ def test_what_keys_are_for_by_examples_of_them() -> None:
     (one,) = judged(of_examples(b"order:lock:1", b"order:lock:2", b"order:mutex:7", b"order:paid")).findings
     assert one.evidence[-2:] == (
         "order:lock:{id}: one worker at a time · owner payments ␛[31m",
-        "order:mutex:{id}: no purpose is written down · owner stock",
+        "order:mutex:{id}: no purpose given · owner stock",
     )
     assert not HOSTILE.search("".join(one.evidence))
     (unknown,) = judged(of_examples()).findings
@@ -62,7 +62,7 @@ def test_what_was_not_counted_by_a_registry_is_not_judged() -> None:
     assert "type-wrong" not in doubts, "it is off"
     assert set(doubts) <= set(found.checked)
     note = findings_table(found).note
-    assert note.count("since the report was made without a registry") == 1
+    assert note.count("because the report was made without a registry") == 1
 
 
 def test_nothing_is_added_without_patterns() -> None:
@@ -76,7 +76,7 @@ def test_a_report_that_was_made_with_another_registry() -> None:
     other = RegistryReport("", "other.toml", 0, 0.0, None, None, 0, None, ())
     of = of_examples(b"order:lock:1")
     found = judged(replace(of, summary=replace(of.summary, registry=other)))
-    assert found.notes == ("3 patterns of the registry are not judged: the report was made with another registry",)
+    assert found.notes == ("3 patterns of the registry are not checked: the report is of another registry",)
     assert "key-unregistered" not in {one.rule for one in found.unjudged}
 
 
@@ -100,11 +100,11 @@ def test_what_dangles_and_what_disagrees() -> None:
     unlike.add(b"user:2:orders", 3, [b"8"])
     assert found(broken, unlike) == [
         ("reference-twin", "2 keys of user:{id}:orders don't hold the same as order:{member}"),
-        ("reference-dangling", "1 key of user:{id}:orders points to a key that is gone: member → order:{member}"),
+        ("reference-dangling", "1 key of user:{id}:orders points to a missing key: member → order:{member}"),
     ]
     (one, *_) = findings(empty_report(), references=ReferenceChecks([broken])).findings
     assert one.query == "user:*:orders"
-    assert one.evidence[0] == "1 value leads to no key, of 1,000 keys looked at"
+    assert one.evidence[0] == "1 value leads to no key, of 1,000 keys checked"
     assert not HOSTILE.search(one.evidence[1])
     assert keys_of(one).at_least, "not all keys were listed"
 
@@ -115,7 +115,7 @@ def test_a_sample_has_an_interval() -> None:
     figure = keys_of(one).figure
     assert isinstance(figure, Estimate)
     assert figure.low < 100 < figure.high
-    assert one.evidence[0] == ("12 values lead to no key, of 100 keys looked at, chosen at random among 1,000")
+    assert one.evidence[0] == ("12 values lead to no key, of 100 keys checked, chosen at random among 1,000")
 
 
 def test_rules_that_were_not_followed_are_not_checked() -> None:

@@ -163,7 +163,7 @@ def test_the_words_of_a_share() -> None:
     seen = share_reading(0.25, of_seen=True)
     assert both_text(
         FigureChange(reading(0.25), seen), lambda value, mark: SafeText(f"{mark}{value:.0%}"), PRESENT
-    ) == ("25% → 25% of those seen")
+    ) == ("25% → 25% of keys seen")
     assert points_text(FigureChange(reading(0.25), reading(0.30))) == "+5.0 pt"
     assert points_text(FigureChange(reading(0.25), seen)) == "not distinguishable"
 

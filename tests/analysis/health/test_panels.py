@@ -41,13 +41,13 @@ def lines(*samples: Sample) -> dict[str, Line]:
 @pytest.mark.parametrize(
     ("changed", "meaning", "candidates"),
     [
-        ({}, "when memory is full keys go, those that nobody has used for longest first", 1_000_000),
-        ({"maxmemory": 0}, "there is no maxmemory, so no key is ever evicted", 1_000_000),
+        ({}, "when memory is full, keys are evicted, least recently used first", 1_000_000),
+        ({"maxmemory": 0}, "maxmemory is not set, so no key is ever evicted", 1_000_000),
         ({"maxmemory_policy": "noeviction"}, "commands that need more memory fail with OOM", 0),
-        ({"maxmemory_policy": "volatile-ttl"}, "those that expire soonest first; 60% of the keys have none", 400_000),
+        ({"maxmemory_policy": "volatile-ttl"}, "soonest to expire first; 60% of the keys have no TTL", 400_000),
         (
             {"maxmemory_policy": "volatile-lfu", "databases": {0: Database(70, 0)}},
-            "no key has one, so nothing can be evicted and writes fail with OOM",
+            "no key has a TTL, so nothing can be evicted and writes fail with OOM",
             0,
         ),
         ({"maxmemory_policy": None}, "", None),
@@ -63,13 +63,13 @@ def test_what_a_policy_means(changed: dict[str, Any], meaning: str, candidates: 
 
 def test_which_namespaces_go_first_by_a_report() -> None:
     report = made_report()
-    assert "not used for 90d" in first_to_go("allkeys-lru", report)
-    assert "UTC on" in first_to_go("volatile-ttl", report)
+    assert "idle for 90d" in first_to_go("allkeys-lru", report)
+    assert "expiring from" in first_to_go("volatile-ttl", report)
     assert not first_to_go("allkeys-random", report)
     panel = memory_panel(HealthView((made_sample(),), report))
-    assert any("first would go" in note for note in panel.notes)
+    assert any("first to be evicted" in note for note in panel.notes)
     assert not any(
-        "first would go" in note for note in memory_panel(HealthView((made_sample(maxmemory=0),), report)).notes
+        "first to be evicted" in note for note in memory_panel(HealthView((made_sample(maxmemory=0),), report)).notes
     )
 
 
@@ -82,7 +82,7 @@ def test_keys_that_are_not_told_are_not_none() -> None:
 
 def test_fragmentation_of_a_small_dataset_is_said_to_mean_nothing() -> None:
     small = lines(made_sample(used_memory=800_000, mem_fragmentation_ratio=7.3))["mem_fragmentation_ratio"]
-    assert small.said == "means nothing below 100 MiB used"
+    assert small.said == "not meaningful below 100 MiB used"
     assert not lines(made_sample())["mem_fragmentation_ratio"].said
 
 
@@ -102,7 +102,7 @@ def test_tables_of_databases_parts_and_sizes() -> None:
     sizes = (KeySizes("distrib_strings_sizes", ((1, 7), (1024, 2))),)
     tables = {table.id: table for table in memory_panel(HealthView((made_sample(key_sizes=sizes),))).tables}
     assert tables["databases"].rows == ((0, 1_000_000, 400_000, 0.4, 3_600.0),)
-    assert tables["memory_parts"].rows[0][0] == "data"
+    assert tables["memory_parts"].rows[0][0] == "dataset"
     assert len(tables["keysizes"].rows) == 2
 
 
@@ -234,23 +234,23 @@ def persistence_lines(sample: Sample) -> dict[str, Line]:
 
 def test_what_a_stall_would_look_like_here() -> None:
     none_yet = persistence_lines(made_sample(latest_fork_usec=0, used_memory=20 * GIB))["latest_fork"]
-    assert none_yet.said == "none so far; with 20.0 GiB used it would usually be 180ms to 260ms"
+    assert none_yet.said == "none so far; with 20.0 GiB used, expect 180ms to 260ms"
     was = persistence_lines(made_sample(latest_fork_usec=40_000, used_memory=2 * GIB))
-    assert was["latest_fork"].said == "with 2.00 GiB used; nobody is answered meanwhile"
+    assert was["latest_fork"].said == "with 2.00 GiB used; all clients wait during a fork"
     assert was["fork_per_gib"].value == 0.02
 
 
 def test_a_child_that_writes_just_now() -> None:
     at_work = {"rdb_bgsave_in_progress": 1, "current_fork_perc": 42.5, "current_cow_size": 3 * MIB}
     said = persistence_lines(made_sample(**at_work))["rdb_bgsave_in_progress"].said
-    assert said == "the child is 42% through, 3.00 MiB copied on write so far"
+    assert said == "42% done, 3.00 MiB of copy-on-write so far"
     assert persistence_lines(made_sample())["rdb_bgsave_in_progress"].said == ""
     assert persistence_lines(made_sample(rdb_bgsave_in_progress=1))["rdb_bgsave_in_progress"].said == ""
 
 
 def test_nothing_that_is_saved_is_said() -> None:
     panel = persistence_panel(HealthView((made_sample(settings={"save": ""}, aof_enabled=0),)))
-    assert panel.notes == ("nothing is saved: there is neither a schedule for RDB nor an AOF",)
+    assert panel.notes == ("Persistence is off: no RDB schedule (save) and no AOF (appendonly)",)
 
 
 OTHER = "f" * 40
@@ -272,7 +272,7 @@ def test_what_has_changed() -> None:
     assert role(primary, replica).startswith("primary until 2")
     assert role(replica, primary).startswith("replica until 2")
     assert role(replica, {**replica, "master_host": "10.0.0.8"}).startswith("followed 10.0.0.7:6379 until 2")
-    assert role(primary, {**primary, "run_id": OTHER}).startswith("another server answers since 2")
+    assert role(primary, {**primary, "run_id": OTHER}).startswith("a different server since 2")
     assert role(primary, {**primary, "run_id": OTHER, "uptime_in_seconds": 9}) == ""
     assert role(primary, replica, primary).count(" until ") == 2
     assert role({"role": None}, primary) == ""
@@ -286,7 +286,7 @@ def test_bytes_that_are_not_acknowledged() -> None:
     first, last = (made_sample(30 * at, master_repl_offset=(1 + 3 * at) * MIB, **behind) for at in range(2))
     assert "replica_behind" not in replication_lines(made_sample())
     line = replication_lines(first, last)["replica_behind"]
-    assert (line.value, line.said) == (3 * MIB, "30s of the present writes")
+    assert (line.value, line.said) == (3 * MIB, "30s at the current write rate")
     assert list(line.history) == [0, 3 * MIB]
 
 
@@ -305,7 +305,7 @@ def test_primaries_that_have_a_say() -> None:
     )
     found = quorum_of(made_sample(peers=peers))
     assert (found.reached, found.primaries) == (2, 3)
-    assert found.words == "2 of 3 primaries with slots are in reach; a failover takes 2 of them"
+    assert found.words == "2 of 3 primaries with slots are reachable; a failover needs 2 of them"
     line = replication_lines(made_sample(cluster_enabled=1, peers=peers))["nodes_out_of_reach"]
     assert line.value == 2
 

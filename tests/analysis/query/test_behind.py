@@ -224,9 +224,9 @@ def test_a_place_has_the_keys_of_its_slots(line: str, keys: list[bytes]) -> None
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("node:10.0.0.2:6380", "No node of the cluster is 10.0.0.2:6380: there are 10.0.0.2:6379, "),
+        ("node:10.0.0.2:6380", "No node of the cluster is 10.0.0.2:6380: nodes are 10.0.0.2:6379, "),
         ('node:"\x1b[2J"', "No node of the cluster is ␛[2J: "),
-        ("shard:9", "shard:9 is none of the shards, which are numbered 1 to 4 by their first slots."),
+        ("shard:9", "shard:9 does not exist: shards are numbered 1 to 4, by first slot."),
     ],
 )
 def test_a_place_that_is_not_there_is_said_to_be_none(line: str, said: str) -> None:
@@ -237,7 +237,7 @@ def test_a_place_that_is_not_there_is_said_to_be_none(line: str, said: str) -> N
 
 
 def test_on_one_server_it_is_said_that_there_is_one() -> None:
-    with pytest.raises(PlaceError, match="there is one server, which has all keys"):
+    with pytest.raises(PlaceError, match="this is a single server with all keys"):
         on_slots(parse("shard:1 user"), ())
     assert on_slots(parse("slot:7 user"), ()) == parse("slot:7 user")
 

@@ -248,7 +248,7 @@ def test_what_comes_next(line: str, replaced: str, candidates: list[str]) -> Non
 
 
 def test_the_term_at_the_cursor_is_explained() -> None:
-    assert "time to live" in complete("cart ttl<", 9).help
+    assert "remaining TTL" in complete("cart ttl<", 9).help
     assert complete("cart ttl<", 4).help == ""
 
 

@@ -72,11 +72,11 @@ def test_what_it_costs_at_most() -> None:
 @pytest.mark.parametrize(
     ("line", "keys", "sentence"),
     [
-        ("cart", 2_000_000, "lists 2,000,000 names; about 20s at gentle pace"),
-        ("cart", None, "lists the names of all keys"),
-        ("ttl:none", 1_000, "lists 1,000 names, then asks PTTL of up to 1,000 keys"),
-        ("size>1M", None, "lists the names of all keys, then asks TYPE and MEMORY USAGE of the keys that may match"),
-        ("size>1 ttl:none", 9, "lists 9 names, then asks PTTL, TYPE and MEMORY USAGE of up to 9 keys"),
+        ("cart", 2_000_000, "scans 2,000,000 keys; about 20s at gentle pace"),
+        ("cart", None, "scans all keys"),
+        ("ttl:none", 1_000, "scans 1,000 keys, then reads PTTL of up to 1,000 keys"),
+        ("size>1M", None, "scans all keys, then reads TYPE and MEMORY USAGE of keys that may match"),
+        ("size>1 ttl:none", 9, "scans 9 keys, then reads PTTL, TYPE and MEMORY USAGE of up to 9 keys"),
     ],
 )
 def test_what_it_says(line: str, keys: int | None, sentence: str) -> None:
@@ -87,4 +87,4 @@ def test_what_it_says(line: str, keys: int | None, sentence: str) -> None:
 def test_an_estimate_of_the_keys_that_match_is_said_with_its_interval() -> None:
     plan = plan_of(parse("in:shop ttl:none"), COLON, is_listed=True)
     cost = plan.cost(1_000_000, matching=Estimate(11_000, 12_000, 13_000), is_listed=True)
-    assert plan.sentence(cost) == "asks PTTL of ≈ 12.0k (11.0–13.0k) keys"
+    assert plan.sentence(cost) == "reads PTTL of ≈ 12.0k (11.0–13.0k) keys"

@@ -1,4 +1,4 @@
-"""What has changed since an earlier report, beside the figures of every table."""
+"""Compare with an earlier report, beside the figures of every table."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_what_can_be_written(text: str, expected: FailOn) -> None:
         ("memory", "write it like"),
         ("memory=5", "write it like"),
         ("memory>+20%%", "write it like"),
-        ("memory>20%", "has a sign"),
+        ("memory>20%", "needs a sign"),
         ("memory>20", "memory needs a unit"),
         ("memory>20 ", r"'memory>\+20%' with a sign"),
         ("memory<-0.5", "'memory<-0.5%' with a sign"),
@@ -76,7 +76,7 @@ def test_what_can_be_written(text: str, expected: FailOn) -> None:
         ("new-namespaces>1%", "without sign"),
         ("keys>5KiB", "no unit"),
         ("no-ttl>5k", "no unit"),
-        ("kees>5", "is none of"),
+        ("kees>5", "is not one of"),
         ("ke\x1bys>5", "write it like"),
     ],
 )

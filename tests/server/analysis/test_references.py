@@ -138,5 +138,5 @@ def test_what_check_says_of_them(valkey: Server, tmp_path: Path, capsys: pytest.
     assert "point to a key" not in capsys.readouterr().out
     run(asked)
     out = capsys.readouterr().out
-    assert "of user:{userId}:orders point to a key that is gone: member → order:{member}" in out
+    assert "of user:{userId}:orders point to a missing key: member → order:{member}" in out
     assert "user:list → user:nobody" in out

@@ -109,7 +109,7 @@ async def test_reports_come_while_it_runs_and_say_that_they_are_of_a_part(valkey
         early = analysis.report
         assert early is not None
         assert early.head.coverage.kind is CoverageKind.PARTIAL
-        assert early.head.coverage.reason == "it is under way"
+        assert early.head.coverage.reason == "it is running"
         assert 0 < early.head.coverage.keys < MANY
         assert early.summary.root.stats.keys == early.head.coverage.keys
         analysis.control.pace = Pace.FULL
@@ -149,7 +149,7 @@ async def test_stopped_before_a_server_answers_it_ends() -> None:
     run.control.stop(SafeText("it was interrupted"))
     await running_run
     assert run.progress.state is ScanState.FAILED
-    assert "before a server could be asked" in str(run.progress.reason)
+    assert "before it began" in str(run.progress.reason)
     await connection.close()
 
 
@@ -175,7 +175,7 @@ async def test_a_budget_ends_it(valkey: Server) -> None:
     async with connected(target_of(valkey)) as connection:
         report = await reported(analysing(connection, pace=Pace.GENTLE, budget_s=0.2))
     assert report.head.coverage.kind is CoverageKind.PARTIAL
-    assert report.head.coverage.reason == "the 0.2 s that it was given were over"
+    assert report.head.coverage.reason == "the 0.2 s budget was used up"
 
 
 async def test_paused_and_resumed_it_is_complete(valkey: Server) -> None:

@@ -304,14 +304,14 @@ async def test_a_node_that_is_lost_in_the_middle_is_named(version: str) -> None:
 async def test_what_a_stop_leaves_is_partial(cluster: TestCluster) -> None:
     cluster.fill(b"key:%d" % number for number in range(MANY))
     async with under_way(cluster.members[0].server) as analysis:
-        analysis.control.stop(SafeText("the 2 s that it was given were over"))
+        analysis.control.stop(SafeText("the 2 s budget was used up"))
     assert analysis.report is not None
     coverage = analysis.report.head.coverage
     assert coverage.kind is CoverageKind.PARTIAL
     assert 0 < coverage.keys < MANY
     assert coverage.fraction is not None
     assert 0 < coverage.fraction < 1
-    assert coverage.reason.startswith("the 2 s that it was given were over")
+    assert coverage.reason.startswith("the 2 s budget was used up")
     assert coverage.keys == analysis.report.summary.root.stats.keys
 
 

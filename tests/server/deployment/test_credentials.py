@@ -168,15 +168,15 @@ async def test_a_new_password_that_is_refused_ends_the_connection_and_the_next_o
     ("command", "said"),
     [
         ("echo no token >&2; exit 3", "ended with exit code 3: no token"),
-        ("exit 1", "ended with exit code 1 and says nothing"),
-        ("kill -9 $$", "was ended by signal 9 and says nothing"),
+        ("exit 1", "ended with exit code 1 without a message"),
+        ("kill -9 $$", "was ended by signal 9 without a message"),
         ("true", "no password"),
         ("printf 'a\\nb'", "more than one line"),
         ("printf '\\377'", "no text"),
         ("echo '{\"user\": 1}'", "has no password"),
-        ("echo '{pw'", "begins like JSON, but is none"),
-        ('echo \'{"password": "p", "username": 1}\'', "username is no text"),
-        ('echo \'{"password": "p", "expires_in": "soon"}\'', "expires_in is no number of seconds"),
+        ("echo '{pw'", "looks like JSON, but is invalid"),
+        ('echo \'{"password": "p", "username": 1}\'', "username is not text"),
+        ('echo \'{"password": "p", "expires_in": "soon"}\'', "expires_in is not a number of seconds"),
     ],
 )
 async def test_a_command_that_fails_says_why(command: str, said: str) -> None:
@@ -199,7 +199,7 @@ async def test_a_command_that_leaves_a_program_behind(monkeypatch: pytest.Monkey
     monkeypatch.setattr(credentials, "COMMAND_S", 0.5)
     command = f"echo one; sleep 600 & echo $! > {tmp_path / 'pid'}"
     connection = connection_to(Target(login=Login(command=Secret(command))))
-    with pytest.raises(ConnectFailure, match="holds its output open"):
+    with pytest.raises(ConnectFailure, match="keeps its output open"):
         await connection.open()
     await connection.close()
     pid = int((tmp_path / "pid").read_text())
@@ -212,7 +212,7 @@ async def test_a_command_that_leaves_a_program_behind(monkeypatch: pytest.Monkey
         ("raise RuntimeError('no token today')", "RuntimeError: no token today", "in Python"),
         ("raise SystemExit(3)", "SystemExit: 3", "in Python"),
         ("return b'user', b'password'", "neither a password nor", "both of them text"),
-        ("time.sleep(600)", "has not answered within 1 s", "within 30 s"),
+        ("time.sleep(600)", "did not answer within 1 s", "within 30 s"),
     ],
 )
 def test_a_provider_that_fails_says_why_and_rtui_ends(tmp_path: Path, body: str, said: str, remedy: str) -> None:

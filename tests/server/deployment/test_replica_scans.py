@@ -258,7 +258,7 @@ async def test_an_analysis_of_a_replica_says_so() -> None:
         assert report is not None
         assert (report.summary.root.stats.keys, report.head.coverage.kind) == (4 * ALONE, CoverageKind.EXACT)
         assert report.head.server.role == "replica"
-        assert any("this replica's own" in note for note in report.head.notes)
+        assert any("those of this replica" in note for note in report.head.notes)
         assert REPLICA_NOTE in report.hot.about
 
 

@@ -82,7 +82,7 @@ async def test_what_was_left_is_not_asked_again_and_only_replicas_means_only_the
     assert await finder.locate() == first  # it was connected to: the loss of a connection is no reason to leave it
     assert await finder.locate() == second  # but not to be reached is
     assert finder.refuses(ServerIdentity(role="primary")) is not None
-    with pytest.raises(ConnectFailure, match="is no replica any more") as failed:
+    with pytest.raises(ConnectFailure, match="is no longer a replica") as failed:
         await finder.locate()
     assert failed.value.kind is FailureKind.NO_REPLICA
     assert await finder.locate() == first
@@ -156,7 +156,7 @@ async def test_a_primary_that_was_a_replica_when_it_was_connected_to_is_asked_ag
         assert node.primary is not None
         assert (node.connection.target.port, node.connection.server.role) == (first.server.port, "replica")
         await failed_over(first.server, replica.server)
-        with pytest.raises(ConnectionLost, match="no replica any more"):
+        with pytest.raises(ConnectionLost, match="no longer a replica"):
             await node.primary.caught_up(node.connection)
         await eventually(lambda: node.connection.is_online and node.connection.server.role == "primary")
 

@@ -71,7 +71,7 @@ async def test_scans_of_a_service_ask_its_replica_where_that_is_wanted() -> None
             assert analysis.report is not None
             head = analysis.report.head
             assert (head.coverage.kind, head.coverage.keys, head.server.role) == (CoverageKind.EXACT, 500, role)
-            assert any("this replica's own" in note for note in head.notes) is (role == "replica")
+            assert any("those of this replica" in note for note in head.notes) is (role == "replica")
             assert head.server.label.startswith(f"{SERVICE}@")
 
 

@@ -96,7 +96,7 @@ async def test_the_references_of_keys_of_each_type(valkey: Server) -> None:
             (b"dish:a", "json:lines[].dish", True),
             (b"dish:b", "json:lines[].dish", False),
         }
-        assert (await found(connection, b"order:18")).notes == ("the value is no JSON",)
+        assert (await found(connection, b"order:18")).notes == ("the value is not JSON",)
 
         user = await found(connection, b"user:5")
         assert (b"user:list", "member", True) in pairs(user.incoming)

@@ -93,7 +93,7 @@ class Looking:
         (found,) = [one for one in self.panel(panel_id).lines if one.id == line_id]
         return found
 
-    def wrong(self, panel_id: str, line_id: str, state: State = State.WATCH) -> Line:
+    def wrong(self, panel_id: str, line_id: str, state: State = State.WARN) -> Line:
         """A figure that its rule says is wrong: it tells so, what to do, and where the threshold comes from."""
         found = self.line(panel_id, line_id)
         assert found.state is state, (found.state, found.value, self.broken)

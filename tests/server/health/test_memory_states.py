@@ -19,15 +19,15 @@ VALUES: Final = 30_000
 ATTEMPTS: Final = 20
 
 ORDERS: Final = {
-    "allkeys-lru": "keys go, those that nobody has used for longest first",
-    "allkeys-lfu": "keys go, those that are used least first",
-    "allkeys-lrm": "keys go, those that nobody has changed for longest first",
-    "allkeys-random": "keys go, any of them",
-    "volatile-lru": "keys with a TTL go, those that nobody has used for longest first",
-    "volatile-lfu": "keys with a TTL go, those that are used least first",
-    "volatile-lrm": "keys with a TTL go, those that nobody has changed for longest first",
-    "volatile-random": "keys with a TTL go, any of them",
-    "volatile-ttl": "keys with a TTL go, those that expire soonest first",
+    "allkeys-lru": "keys are evicted, least recently used first",
+    "allkeys-lfu": "keys are evicted, least frequently used first",
+    "allkeys-lrm": "keys are evicted, least recently modified first",
+    "allkeys-random": "keys are evicted, any of them",
+    "volatile-lru": "keys with a TTL are evicted, least recently used first",
+    "volatile-lfu": "keys with a TTL are evicted, least frequently used first",
+    "volatile-lrm": "keys with a TTL are evicted, least recently modified first",
+    "volatile-random": "keys with a TTL are evicted, any of them",
+    "volatile-ttl": "keys with a TTL are evicted, soonest to expire first",
     "noeviction": "commands that need more memory fail with OOM",
 }
 """What each policy means."""
@@ -90,7 +90,7 @@ async def test_fragmentation(server: Server) -> None:
         assert not [text for text in found.evidence if "activedefrag" in text]
     else:
         assert number(told["allocator_frag_ratio"]) > 1.2 * number(before["allocator_frag_ratio"])
-        assert any("activedefrag gives it back" in text for text in found.evidence)
+        assert any("activedefrag returns it" in text for text in found.evidence)
 
 
 async def test_the_ratio_of_a_small_dataset_means_nothing(server: Server) -> None:
@@ -98,7 +98,7 @@ async def test_the_ratio_of_a_small_dataset_means_nothing(server: Server) -> Non
         await looked.look()
     line = looked.line("memory", "mem_fragmentation_ratio")
     assert number(line) > 1.5
-    assert (line.state, line.said) == (State.NORMAL, "means nothing below 100 MiB used")
+    assert (line.state, line.said) == (State.NORMAL, "not meaningful below 100 MiB used")
 
 
 async def test_what_each_policy_means_for_keys_without_a_ttl(server: Server) -> None:
@@ -113,7 +113,7 @@ async def test_what_each_policy_means_for_keys_without_a_ttl(server: Server) -> 
             assert looked.line("memory", "maxmemory_policy").value == policy
             assert ORDERS[policy] in shown_meaning(looked)
             if policy.startswith("volatile-"):
-                assert "no key has one, so nothing can be evicted" in shown_meaning(looked)
+                assert "no key has a TTL, so nothing can be evicted" in shown_meaning(looked)
                 assert looked.broken == ["eviction-impossible"]
                 assert looked.wrong("memory", "evictable_keys_share").value == 0
                 assert looked.finding("eviction-impossible").title == f"{policy} can evict none of 1,200 keys"
@@ -126,7 +126,7 @@ async def test_what_each_policy_means_for_keys_without_a_ttl(server: Server) -> 
         await looked.look()
         assert looked.broken == []
         assert looked.line("memory", "evictable_keys_share").value == 0.25
-        assert shown_meaning(looked).endswith("75% of the keys have none and stay")
+        assert shown_meaning(looked).endswith("75% of the keys have no TTL and stay")
     assert looked.table("memory", "databases").rows[0][:4] == (0, 1_200, 300, 0.25)
 
 
@@ -172,7 +172,7 @@ async def test_memory_that_will_be_full_soon(server: Server) -> None:
             await looked.look()
             assert turn > 4 or looked.broken == []
         assert looked.broken == ["memory-near-limit"]
-    assert any("at the present growth it is full in" in text for text in looked.finding("memory-near-limit").evidence)
+    assert any("at the current growth it is full in" in text for text in looked.finding("memory-near-limit").evidence)
     assert "% of the limit" in looked.wrong("memory", "used_memory").said
 
 
@@ -181,7 +181,7 @@ async def test_no_limit(server: Server) -> None:
         await looked.look()
     assert looked.broken == ["memory-unlimited"]
     assert looked.wrong("memory", "maxmemory").value == "no limit"
-    assert shown_meaning(looked) == "there is no maxmemory, so no key is ever evicted"
+    assert shown_meaning(looked) == "maxmemory is not set, so no key is ever evicted"
     async with looking(server) as looked:
         await looked.look()
     assert looked.broken == [], "of this machine's memory it takes next to nothing"
@@ -226,7 +226,7 @@ async def test_keys_that_must_stay_and_may_be_evicted(server: Server) -> None:
         await looked.look()
         found = looked.finding("eviction-of-lasting")
         assert found.title == "volatile-ttl may evict the 20 locks of shop:order-lock: that have a TTL"
-        assert "those that expire soonest first" in found.evidence[0]
+        assert "soonest to expire first" in found.evidence[0]
         server.admin.config_set("maxmemory-policy", "noeviction")
         await looked.look()
         assert looked.broken == []

@@ -87,8 +87,8 @@ async def test_a_node_of_a_cluster_that_hangs(cluster: TestCluster) -> None:
             lost.thaw()
         assert alone.broken() == ["cluster-node-down"]
         line = alone.line("nodes_out_of_reach")
-        assert (line.value, line.state) == (1, State.WATCH)
-        assert "3 of 3 primaries with slots are in reach; a failover takes 2 of them" in line.said
+        assert (line.value, line.state) == (1, State.WARN)
+        assert "3 of 3 primaries with slots are reachable; a failover needs 2 of them" in line.said
         states = {row[0]: row[2] for row in alone.table("peers").rows}
         assert states.pop(f"127.0.0.1:{lost.port}".encode()) in ("suspect", "down")
         assert set(states.values()) == {"ok"}
@@ -106,14 +106,14 @@ async def test_sentinels_that_do_not_answer() -> None:
             assert looked.broken() == []
             line = looked.line("sentinels_answering")
             assert (line.value, line.state) == (3, State.NORMAL)
-            assert line.said == "of 3 that were asked; a failover takes 2"
+            assert line.said == "of 3; a failover needs 2"
             primary = f"127.0.0.1:{service.servers[0].port}"
             assert [row[1:] for row in looked.table("sentinels").rows] == [("master", primary, 2, 3, 1)] * 3
             end(service, 2)
             await looked.look()
         found = looked.health().found.findings[0]
-        assert (found.rule, found.title) == ("sentinels-failing", "1 of 3 Sentinels answer, and a failover takes 2")
-        assert looked.line("sentinels_answering").state is State.WATCH
+        assert (found.rule, found.title) == ("sentinels-failing", "1 of 3 Sentinels answer, and a failover needs 2")
+        assert looked.line("sentinels_answering").state is State.WARN
 
 
 def end(service: Watched, count: int) -> None:

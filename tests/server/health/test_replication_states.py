@@ -73,7 +73,7 @@ async def test_a_replica_behind_a_slow_link(server: Server) -> None:
         assert "replica-lagging" in looked.broken
         line = looked.wrong("replication", "replica_behind")
         assert number(line) > 190_000
-        assert "of the present writes" in line.said
+        assert "at the current write rate" in line.said
         assert "% of the backlog" in looked.finding("replica-lagging").title
         assert looked.table("replication", "replicas").rows[0][2] == line.value
         proxy.release_replies()

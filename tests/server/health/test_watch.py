@@ -237,7 +237,7 @@ async def test_another_server_at_the_address_is_no_restart(valkey: Server) -> No
             proxy.cut()
             await eventually(is_told)
             (node,) = health.nodes
-            assert str(health.warning(node)).startswith("Another server answers since 2001-09-09")
+            assert str(health.warning(node)).startswith("A different server since 2001-09-09")
             await health.close()
             await deployment.close()
 

@@ -60,7 +60,7 @@ async def test_without_a_session_the_idle_times_and_what_would_be_better(server:
     assert own_reads == ([] if has_no_touch(server) else [READS_COUNT])
     has_report = server.version >= SINCE[server.product]
     assert ("HOTKEYS START" in told) == has_report
-    assert ("has no hot-key report of its own" in told) != has_report
+    assert ("has no hot-key report" in told) != has_report
     assert "allkeys-lfu" in policy
     assert capabilities[HOTKEYS].verdict is (Verdict.YES if has_report else Verdict.UNTRIED)
     assert found.lfu is None
@@ -81,7 +81,7 @@ async def test_a_session_that_runs(session_server: Server) -> None:
     assert found.source is HotSource.SERVER
     assert found.age_s == 0.0
     assert "a session that runs" in found.about
-    assert "what rtui asked meanwhile is counted" in found.about
+    assert "commands of rtui during the session are included" in found.about
     cpu, traffic, last_use = found.lists
     assert (cpu.unit, traffic.unit, last_use.unit) == ("µs of CPU", "bytes of network traffic", "seconds idle")
     assert traffic.keys[0].record.key == NASTY

@@ -8,7 +8,7 @@ from rtui.server.scan.cursor import POSITION_END, bitreverse64
 
 
 class Table:
-    """Keys at fixed positions, 2^bits buckets; `resize` while a scan is under way is what makes SCAN repeat keys."""
+    """Keys at fixed positions, 2^bits buckets; `resize` while a scan is running is what makes SCAN repeat keys."""
 
     def __init__(self, positions: dict[bytes, int], bits: int) -> None:
         self.bits = bits

@@ -138,9 +138,9 @@ async def test_what_has_expired_since_is_left_out_and_what_is_unknown_is_said(fi
     found = await ended(in_rows(rows, "user:*:cart size>100", clock=lambda: later))
     said = " ".join(found.notes)
     assert found.mark is Mark.AT_LEAST
-    assert "could not be decided for size>100: the analysis does not know MEMORY USAGE of them." in said
+    assert "could not be decided for size>100: the analysis has no MEMORY USAGE of them." in said
     alone = await ended(in_rows(rows_of(filled, memory_bytes=[None] + [500] * 126), "size>100"))
-    said = "1 key could not be decided for size>100: the analysis does not know MEMORY USAGE of it."
+    said = "1 key not checked (size>100: the analysis has no MEMORY USAGE of it."
     assert said in " ".join(alone.notes)
     everything = await ended(in_rows(rows, "user:*:cart", clock=lambda: later))
     assert everything.mark is Mark.EXACT
@@ -178,7 +178,7 @@ async def test_columns_that_are_not_known_of_all_keys_are_said_and_not_counted_a
     kept = PassRows(rows_of(filled), Scope(columns=SAMPLED_COLUMNS))
     search = RowsSearch(kept, parse("cart"), COLON, Closed, columns=columns)
     assert search.columns == (Fact.MEMORY,)
-    said = "OBJECT IDLETIME, OBJECT FREQ: the analysis does not know it of all keys; R asks for it."
+    said = "OBJECT IDLETIME, OBJECT FREQ: not known of all keys; press R to read it."
     assert search.notes == (said,)
     assert in_rows(rows_of(filled), "cart", columns=(Fact.IDLE,)).notes == ()
 
@@ -229,7 +229,7 @@ async def test_rows_of_an_analysis_under_way_are_found_as_they_come(
     for start in range(25, table.height, 25):
         await eventually(lambda: search.count == part.height)
         assert (search.stage, search.mark, search.progress.fraction) == (Stage.RUNNING, Mark.AT_LEAST, None)
-        assert "The analysis is under way: these are keys that it has seen so far." in search.notes
+        assert "The analysis is running: only keys seen so far are searched." in search.notes
         part.append(table[start : start + 25])
     part.finish(time.time(), is_all=True)
     await eventually(lambda: search.stage is Stage.OVER)
@@ -249,5 +249,5 @@ async def test_a_search_ends_where_rows_are_dropped(filled: Server, monkeypatch:
     part.close("the test has ended them")
     await eventually(lambda: search.stage is Stage.OVER)
     assert (search.count, search.mark) == (50, Mark.AT_LEAST)
-    assert "The rows of the analysis are not kept any more: the test has ended them." in search.notes
+    assert "The rows of the analysis are no longer kept: the test has ended them." in search.notes
     await search.close()

@@ -237,7 +237,7 @@ async def test_keys_that_are_refused_are_not_taken_for_others(redis70: Server) -
         assert names(run) == set(numbered(20, b"open:"))
         assert run.mark is Mark.AT_LEAST
         assert run.finders[""].undecided == {Fact.TTL: 30}
-        assert any("30 keys could not be decided for ttl:none" in note for note in run.notes)
+        assert any("30 keys not checked (ttl:none" in note for note in run.notes)
         for line in ("size>1", "len>0", "type:string size<1m"):  # the type decides what asking costs
             run = await found(connection, line)
             notes = [note for note in run.notes if "30 keys could not be decided" in note]

@@ -43,7 +43,7 @@ def test_each_entry_is_a_line(tmp_path: Path) -> None:
     assert first.pop("time")[10:11] == "T"
     assert first.pop("ms") >= 0
     assert first == {
-        "number": 1, "connection": "interactive 1", "purpose": "facts of a key", "commands": {"PTTL": 1},
+        "number": 1, "connection": "interactive 1", "purpose": "key facts", "commands": {"PTTL": 1},
         "requests": ['PTTL "\\x1b]0;x\\x07 \\"quoted\\" \\xff\\n"'],
         "bytes_out": len(guard.pttl(HOSTILE).packed), "bytes_in": 4, "outcome": "answered",
     }  # fmt: skip

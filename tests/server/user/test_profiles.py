@@ -195,7 +195,7 @@ def test_names_of_commands(path: Path) -> None:
         ('rename.GET = "FLUSHALL"', "the other name of GET is that of another command"),
         ('rename.GETRANGE = "flushall"', "the other name of GETRANGE is that of another command"),
         ('rename.INFO = "a b"', "visible ASCII"),
-        ('rename.b840 = "FLUSHALL"', "renames something that is no command"),
+        ('rename.b840 = "FLUSHALL"', "renames something that is not a command"),
         ("rename.INFO = 1", "rename"),
     ],
 )

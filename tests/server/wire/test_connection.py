@@ -204,7 +204,7 @@ async def test_it_waits_while_the_server_loads(pool: Pool) -> None:
         hasty.close()
         await opening
         assert await ask(connection, guard.dbsize()) == 4_000
-        assert "% through" in " ".join(said)
+        assert "% loaded" in " ".join(said)
     finally:
         await connection.close()
         server.args = ()

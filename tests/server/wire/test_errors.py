@@ -56,7 +56,7 @@ def test_every_error_has_its_parts() -> None:
         TargetError("title", "happened", "remedy"),
         ConnectFailure(FailureKind.NAME, "happened", "remedy"),
     ):
-        title = "The name does not resolve" if isinstance(error, ConnectFailure) else "title"
+        title = "Unknown host" if isinstance(error, ConnectFailure) else "title"
         assert (error.title, error.happened, error.remedy) == (title, "happened", "remedy")
         assert str(error) == f"{title}: happened"
 

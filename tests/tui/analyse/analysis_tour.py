@@ -89,7 +89,7 @@ async def _hold_the_pass(visitor: Visitor, proxy: DelayProxy) -> None:
     await visitor.press("r")
     await visitor.until(lambda: analysis(visitor).status.is_under_way, "a pass")
     await visitor.press("p", "plus", "plus", "minus")
-    await visitor.until(lambda: analysis(visitor).status.pace is Pace.NORMAL, "another pace")
+    await visitor.until(lambda: analysis(visitor).status.pace is Pace.NORMAL, "change the pace")
     proxy.release_replies()
     await visitor.until(lambda: state(visitor) is ScanState.PAUSED, "a pause")
     await visitor.until_shown("paused", "pace normal")
@@ -175,7 +175,7 @@ async def _consider_a_session(visitor: Visitor, *, consents: bool) -> None:
         await visitor.press("d", "s", answer)
         await visitor.until(lambda: is_analysing(visitor), "the analysis")
     if consents:
-        await visitor.until_shown("The server counts its hot keys")
+        await visitor.until_shown("Tracking hot keys")
 
 
 async def _go_and_come_back(visitor: Visitor, done: AnalysisTour) -> None:

@@ -97,7 +97,7 @@ def test_a_row_without_keys_says_why() -> None:
     (sizes,) = [one.make() for one in types.tables(report, types.initial) if one.make().id == "keysizes"]
     found = behind_row(report, sizes, 0)
     assert isinstance(found, str)
-    assert "does not say of which type" in found
+    assert "does not say which type" in found
     assert "\x1b" not in found
 
 

@@ -236,7 +236,7 @@ def test_the_age_of_hot_keys_grows_after_they_were_asked_for() -> None:
 def test_keys_at_the_top_of_the_counter_have_one_rate_and_no_rank() -> None:
     lines = hot_lines(made_report(), 120, 20)
     text = said(lines)
-    assert "≥ 41/s  3 keys at the top of the counter, which cannot be ranked" in text
+    assert "≥ 41/s  3 keys at the maximum of the counter, unranked" in text
     (names,) = [line for line in text.split("\n") if "shop:list:0002" in line]
     assert names.split() == sorted(names.split())
 
@@ -261,7 +261,7 @@ def test_the_load_of_slots_is_told_where_the_server_counts_it() -> None:
 
 def test_without_a_source_it_says_why() -> None:
     text = said(hot_lines(denied_report(), 100, 12))
-    assert "nothing tells which keys are hot" in text
+    assert "no source for hot keys" in text
     assert "OBJECT IDLETIME are denied" in text
 
 
@@ -297,7 +297,7 @@ def test_unknown_times_to_live_are_no_zero() -> None:
     made = denied_report()
     bare = replace(made.summary.root.stats, no_ttl_keys=None, no_ttl_share=None, ttl=None)
     report = replace(made, summary=replace(made.summary, root=replace(made.summary.root, stats=bare)))
-    assert "Times to live are not known" in said(expiry_lines(report, 120, 30))
+    assert "TTLs are not known" in said(expiry_lines(report, 120, 30))
 
 
 @given(st.sampled_from(TimeRange), st.integers(20, 200), st.floats(0, 4e9), st.floats(0, 1e11))
@@ -451,9 +451,11 @@ def test_chance_is_not_known_of_bytes() -> None:
 
 def test_skew_is_told_in_words_with_what_loads_the_slot() -> None:
     text = skew_text(made_report())
-    assert "Chance does not explain it: the hash tag {user:1} holds 9,000 of them" in text
+    assert "Random spread does not explain it: the hash tag {user:1} holds 9,000 of them" in text
     even = replace(made_report().summary.slots, keys=array("Q", [60] * SLOTS), tags=())
-    assert "Chance explains it" in skew_text(replace(made_report(), summary=replace(made_report().summary, slots=even)))
+    assert "Random spread explains it" in skew_text(
+        replace(made_report(), summary=replace(made_report().summary, slots=even))
+    )
 
 
 def test_a_server_on_its_own_is_imagined_as_a_cluster_and_a_node_of_one_is_not() -> None:
@@ -471,7 +473,7 @@ def test_a_cluster_has_the_owner_under_the_cursor_and_what_is_wrong_with_slots()
     wide, low = (slots_lines(report, *size, SlotsState(pinned=(None, 4_000))) for size in ((120, 24), (80, 13)))
     for lines in (wide, low):
         text = said(lines)
-        assert "in 16,201 slots of 3 nodes · 3 moving · 183 served by nobody" in text
+        assert "in 16,201 slots of 3 nodes · 3 moving · 183 not served" in text
         assert "slots 4,000–4,0" in text
         assert "10.0.0.1:6379" in text
         assert "as a cluster" not in text
@@ -480,7 +482,7 @@ def test_a_cluster_has_the_owner_under_the_cursor_and_what_is_wrong_with_slots()
     assert "» moving  × nobody's" in text
     assert text.count("×××××××××××") == 1
     assert "10.0.0.2:6379  ≥ 620,000  62%" in text
-    assert "served by nobody" in said(slots_lines(report, 120, 24, SlotsState(pinned=(None, 16_383))))[200:]
+    assert "not served" in said(slots_lines(report, 120, 24, SlotsState(pinned=(None, 16_383))))[200:]
     shared = said(slots_lines(report, 120, 24, SlotsState(pinned=(None, 5_461))))
     assert "10.0.0.2:6379 and 1 more node" in shared
 
@@ -492,19 +494,19 @@ def test_slots_that_are_not_listed_yet_are_no_light_ones() -> None:
     slots = replace(report.summary.slots, keys=keys, tags=(), listed=((0, 1_999),))
     partial = replace(report, summary=replace(report.summary, slots=slots))
     wide, low = (slots_lines(partial, *size, SlotsState(pinned=(None, 64))) for size in ((120, 24), (80, 13)))
-    assert "1.0× the mean of those listed" in said(wide)
+    assert "1.0× the mean of scanned slots" in said(wide)
     assert "1.0× the mean" in said(low)
-    assert "1.0× the mean of 60 of those listed so far" in skew_text(partial)
+    assert "1.0× the mean of 60 of those scanned so far" in skew_text(partial)
     assert {character for line in low[1:9] for span in line[2:] for character in span.text} == {"·", "┼", "›", " "}
     ahead = SlotsState(pinned=(None, 8_200))
     for size in ((120, 24), (80, 13)):
-        assert "not listed yet" in said(slots_lines(partial, *size, ahead))
+        assert "not scanned yet" in said(slots_lines(partial, *size, ahead))
     table = fullest_slots(partial, 50)
     at = [one.id for one in table.columns].index("times_even")
     assert [row[at] for row in table.rows[:50]] == [pytest.approx(1.0)] * 50
     begun = replace(slots, listed=())
     text = said(slots_lines(replace(report, summary=replace(report.summary, slots=begun)), 120, 24, SlotsState()))
-    assert "No slot is listed to its end yet" in text
+    assert "No slot has been scanned completely yet" in text
 
 
 def test_the_time_of_a_slot_stands_under_the_cursor_where_the_server_counts_it() -> None:
@@ -534,11 +536,11 @@ def test_more_nodes_than_there_is_room_for_are_counted() -> None:
     )
     text = said(slots_lines(replace(report, cluster=ClusterReport(nodes)), 120, 24, SlotsState()))
     assert "of 1,024 nodes" in text
-    assert "more, which the table lists" in text
+    assert "more in the table" in text
 
 
 def test_bytes_that_are_not_known_are_said_to_be_unknown() -> None:
-    assert "bytes are not known" in said(slots_lines(denied_report(), 120, 24, SlotsState(by_bytes=True)))
+    assert "memory is not known" in said(slots_lines(denied_report(), 120, 24, SlotsState(by_bytes=True)))
 
 
 # types
@@ -579,6 +581,6 @@ def test_the_servers_own_histograms_are_shown_where_there_is_room() -> None:
 @pytest.mark.parametrize("panel", [BigKeysPanel(), HotKeysPanel()], ids=["big", "hot"])
 def test_lists_of_a_sample_say_that_most_keys_were_not_looked_at(panel: AnalysePanel[Any]) -> None:
     sampled, exact = panel.tables(estimate_report(), panel.initial)[0], panel.tables(made_report(), panel.initial)[0]
-    said_first = "Only 20,000 of ≈ 1.00M (950k–1.05M) keys were looked at"
+    said_first = "Only 20,000 of ≈ 1.00M (950k–1.05M) keys were analysed"
     assert said([sampled.note]).startswith(said_first)
     assert "looked at" not in said([exact.note])

@@ -145,7 +145,7 @@ async def test_what_the_pass_can_do_without(some_server: Server, tmp_path: Path,
         if rule == "-hotkeys":
             assert any("+hotkeys|get" in reason for reason in found.hot.better)
             await visitor.press("4")
-            await visitor.until_shown("own hot-key report is denied")
+            await visitor.until_shown("HOTKEYS GET is denied")
         if rule == "-info":
             assert found.head.server.used_memory_bytes is None
         visitor.check_harmless()

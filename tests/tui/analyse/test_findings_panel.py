@@ -59,7 +59,7 @@ async def test_the_first_panel() -> None:
         await user.press("down")
         await user.until_shown("random time to the TTL", "in:shop:session: expires:2026-09-21T14:31:20..14:33:20")
         await user.press("end")
-        await user.until_shown("36,600 locks of lock: have more than 10m left", "renew it meanwhile")
+        await user.until_shown("36,600 locks of lock: have more than 10m left", "and renew it")
         assert user.screen.help_subject == HelpSubject(RULES_PAGE, "lock-long")
         before = user.subject
         source.put(partial_report(), ScanState.RUNNING)
@@ -100,7 +100,7 @@ async def test_severities_of_the_registry() -> None:
         user.screen.findings._report = None
         user.screen._shown = None
         user.screen.flush()
-        await user.until_shown("Nothing wrong was found by 0 rules")
+        await user.until_shown("No problems found (0 rules")
 
 
 async def test_since_an_earlier_report(tmp_path: Path) -> None:
@@ -130,13 +130,13 @@ def test_nothing_is_wrong() -> None:
     state = state_of(empty_report())
     (table,) = PANEL.tables(empty_report(), state)
     assert len(table.make().rows) == 0
-    assert table.empty == f"Nothing wrong was found by {len(found_in(empty_report()).checked)} rules"
+    assert table.empty == f"No problems found ({len(found_in(empty_report()).checked)} rules"
     assert "expiry-cliff, ttl-mixed" in texts(empty_report(), state)[1]
 
 
 def test_before_rules_have_looked() -> None:
     (table,) = PANEL.tables(made_report(), FindingsState())
-    assert (len(table.make().rows), table.empty) == (0, "Looking for what is wrong…")
+    assert (len(table.make().rows), table.empty) == (0, "Looking for problems…")
     assert texts(made_report(), FindingsState()) == []
     assert PANEL.behind_row(FindingsState(), 0) is None
     assert not PANEL.copies(FindingsState())
@@ -144,7 +144,7 @@ def test_before_rules_have_looked() -> None:
 
 def test_what_could_not_be_judged_is_said() -> None:
     table = findings_table(found_in(denied_report()))
-    assert table.note.startswith("not judged: key-big, strings-as-hash, since memory is denied: NOPERM")
+    assert table.note.startswith("not checked: key-big, strings-as-hash, because memory is denied: NOPERM")
     levels = RuleLevels(dict.fromkeys(RULES, Severity.OFF) | {"key-big": Severity.WARN})
     quiet = state_of(denied_report(), levels)
     assert quiet.latest.found is not None
@@ -191,7 +191,7 @@ COVERAGES = {
     "estimate": (Coverage(CoverageKind.ESTIMATE, 4_000, None, 10**6), " in a sample of 4,000 keys"),
 }
 
-NEUTRAL = ("Looking for", "Nothing to list", "The server keeps no", "Nothing wrong")
+NEUTRAL = ("Looking for", "Nothing to list", "The server keeps no", "No problems")
 """How sentences begin that say nothing of keys, or are tried apart."""
 
 
@@ -219,6 +219,6 @@ def test_nothing_wrong_is_no_more_than_that_so_far(name: str) -> None:
     report, ending = of_coverage(name), COVERAGES[name][1]
     found = structs.replace(findings(report), findings=())
     (table,) = FindingsPanel().tables(report, FindingsState(latest=LatestFindings(found=found)))
-    assert f"Nothing wrong{ending}" in table.empty if ending else "Nothing wrong was found by" in table.empty
+    assert f"No problems{ending}" in table.empty if ending else "No problems found" in table.empty
     for form in ("text", "md"):
         assert f"0 errors and 0 warnings{ending} by" in written(findings_page(report, found), form).replace("\\", "")

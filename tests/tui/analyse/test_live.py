@@ -26,7 +26,7 @@ async def test_every_key_is_asked_and_the_largest_is_found_in_the_tree(server: S
     fill(server, 2_000)
     async with at_analysis(target_of(server), tmp_path) as visitor:
         await visitor.press("enter")
-        await visitor.until_shown("exact · 2,001 keys", "Nothing wrong was found")
+        await visitor.until_shown("exact · 2,001 keys", "No problems found")
         await visitor.press("3")
         await visitor.until_shown("!shop:huge")
         await visitor.press("enter")
@@ -90,7 +90,7 @@ async def test_figures_of_before_a_restart_say_so(valkey: Server, tmp_path: Path
         await visitor.until_shown("complete", "exact · 2,001 keys")
         valkey.restart()
         await visitor.until_shown(
-            "The server was restarted. These figures were taken before. r asks again.", "outdated"
+            "The server was restarted. These figures are from before. Press r to refresh.", "outdated"
         )
         assert "complete" not in visitor.text()
         await ask(visitor)

@@ -66,7 +66,7 @@ async def test_without_whole_figures_nothing_is_watched() -> None:
     source = FixedAnalysis(None)
     async with analysing(source) as user:
         await user.press("W")
-        await user.until_shown("no complete figures")
+        await user.until_shown("no complete analysis")
         assert source.asked == []
 
 

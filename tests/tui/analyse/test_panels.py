@@ -50,7 +50,7 @@ async def test_a_session_begins_with_what_the_user_has_agreed_to() -> None:
         await user.press("d", "s", "l", "y")
         await user.until(lambda: bool(source.consents))
         assert source.consents == [Consent(300, 10, discards_result=True)]
-        await user.until_shown("The server counts its hot keys")
+        await user.until_shown("Tracking hot keys")
 
 
 async def test_the_hot_keys_grow_older_while_they_are_looked_at() -> None:

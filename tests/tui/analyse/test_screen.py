@@ -46,14 +46,14 @@ async def test_nothing_begins_by_itself_and_enter_begins() -> None:
         await user.press("plus", "enter")
         assert user.source.asked == ["begin"]
         assert user.source.status.pace.value == "normal"
-        await user.until_shown("Asking the first keys")
+        await user.until_shown("Reading the first keys")
 
 
 async def test_an_estimate_is_one_key_away_and_what_is_asked_is_chosen_before() -> None:
     async with analysing(FixedAnalysis()) as user:
         await user.press("c", "down", "enter")
         await user.until(lambda: user.source.status.columns == ALL_COLUMNS)
-        await user.until(lambda: "last use and length of every key" in " ".join(user.text.split()))
+        await user.until(lambda: "idle time and length of every key" in " ".join(user.text.split()))
         await user.press("c", "enter")
         await user.until(lambda: user.source.status.columns is None)
         await user.press("e")
@@ -63,14 +63,14 @@ async def test_an_estimate_is_one_key_away_and_what_is_asked_is_chosen_before() 
 async def test_an_estimate_takes_the_place_of_exact_figures_only_if_the_user_says_so() -> None:
     async with analysing(done()) as user:
         await user.press("e")
-        await user.until_shown("The figures of 1,000,000 keys are exact", "Keep them")
+        await user.until_shown("The figures of 1,000,000 keys are exact", "Keep exact figures")
         await user.press("enter")
         await user.press("e")
-        await user.until_shown("Keep them")
+        await user.until_shown("Keep exact figures")
         await user.press("escape")
         assert user.source.asked == []
         await user.press("e")
-        await user.until_shown("Keep them")
+        await user.until_shown("Keep exact figures")
         await user.press("down", "enter")
         assert user.source.asked == ["estimate"]
 
@@ -104,7 +104,7 @@ async def test_a_lost_connection_is_said() -> None:
 async def test_a_failure_says_why_and_what_to_do() -> None:
     failed = replace(READY, progress=Progress(ScanState.FAILED, reason=SafeText("NOPERM SCAN is not allowed")))
     async with analysing(FixedAnalysis(None, failed)) as user:
-        await user.until_shown("The analysis failed", "NOPERM SCAN is not allowed", "r tries again")
+        await user.until_shown("The analysis failed", "NOPERM SCAN is not allowed", "Press r to try again")
 
 
 async def test_an_empty_keyspace_is_said() -> None:
@@ -119,7 +119,7 @@ async def test_an_empty_keyspace_is_said() -> None:
         (made_report(), ("exact · 1,000,000 keys", "750,000", "1.28 GiB")),
         (estimate_report(), ("≈ estimate from 20,000 keys", "≈ 750k", "≈ 1.28 GiB")),
         (partial_report(), ("≥ partial 50%", "≥ 750,000", "≥ 1.27 GiB")),
-        (denied_report(), ("denied", "widths show keys, since memory is not known", "denied: memory")),
+        (denied_report(), ("denied", "widths show keys (memory is not known)", "denied: memory")),
     ],
     ids=["exact", "estimate", "partial", "denied"],
 )
@@ -161,7 +161,7 @@ async def test_a_click_on_the_icicle_zooms_and_a_row_is_copied() -> None:
         await user.press("3", "down", "down", "down", "y")
         assert user.screen.app.clipboard == '"evil:\\x1b]0;owned\\x07\\xe2\\x80\\xae:\\xff"'
         await user.press("Y")
-        await user.until_shown("the row, its cells apart by tabs")
+        await user.until_shown("row, tab-separated")
 
 
 @pytest.mark.slow
@@ -249,7 +249,7 @@ async def test_a_filter_is_live_and_escape_ends_it() -> None:
         await user.press("escape")
         assert len(user.rows) == 100
         await user.press("slash", *"zzz")
-        await user.until_shown("No row among the 100 largest has zzz", "Escape shows all")
+        await user.until_shown("No row among the 100 largest has zzz", "Press Escape to show all")
 
 
 def shrunk(report: Report, order: Callable[[KeyRecord], int]) -> Report:

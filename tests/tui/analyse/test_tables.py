@@ -70,13 +70,13 @@ def without(report: Report, fact: str, why: str) -> Report:
 
 def test_an_empty_table_says_why_and_nothing_of_other_facts() -> None:
     report = without(made_report(), "frequency", "no counters")
-    assert "No minutes stand out" in nothing(report, "expiry", "cliffs")
+    assert "No expiry cliffs" in nothing(report, "expiry", "cliffs")
     assert "no counters" not in nothing(report, "expiry", "cliffs")
     denied = nothing(without(report, "ttl", "NOPERM PTTL"), "expiry", "cliffs")
     assert "Nothing to list" in denied
-    assert "time to live denied: NOPERM PTTL" in denied
+    assert "TTL denied: NOPERM PTTL" in denied
     assert "counters" not in denied
-    assert "No key without TTL" in nothing(report, "expiry", "no_ttl")
+    assert "All keys have a TTL" in nothing(report, "expiry", "no_ttl")
     assert "encoding denied: no" in nothing(without(report, "encoding", "no"), "types", "encodings")
 
 
@@ -84,19 +84,19 @@ def test_an_empty_table_says_why_and_nothing_of_other_facts() -> None:
 def test_the_offer_promises_no_more_than_the_server_allows(no_touch: str) -> None:
     status = AnalysisStatus(structs.replace(READY.server, no_touch=no_touch))
     text = said(offer_lines(status, 100))
-    assert ("use and length" in text) is (no_touch == "on")
-    assert ("counts as a use" in text) is (no_touch != "on")
+    assert ("idle time and length" in text) is (no_touch == "on")
+    assert ("counts as an access" in text) is (no_touch != "on")
 
 
 def test_the_offer_says_what_is_asked_of_which_keys() -> None:
-    assert "last use and length of one key in 8 (of every key where there are up to 20,000)" in said(
+    assert "idle time and length of one key in 8 (of every key if there are up to 20,000)" in said(
         offer_lines(READY, 200)
     )
     every = said(offer_lines(replace(READY, columns=ALL_COLUMNS), 200))
-    assert "time to live, last use and length of every key in one gentle pass" in every
+    assert "TTL, idle time and length of every key in one gentle pass" in every
     assert "one key in 8" not in every
     given = said(offer_lines(replace(READY, columns=parse_columns("ttl,length/8")), 200))
-    assert "--columns names (ttl,length/8), in one gentle pass" in given
+    assert "the fields given by --columns (ttl,length/8) in one gentle pass" in given
 
 
 @pytest.mark.parametrize("is_node", [False, True])

@@ -58,10 +58,10 @@ async def test_figures_of_a_running_analysis_are_lower_bounds_and_rows_keep_thei
     async with browsing(session) as user:
         before = namespaces(user)
         with_report(session, report_of(keys()[:4_000], CoverageKind.PARTIAL))
-        await user.until(lambda: "analysis under way" in header(user))
+        await user.until(lambda: "analysis running" in header(user))
         assert "≥ " in row(user, " shop ")
         assert namespaces(user) == before
-        assert "At least, analysis under way." in user.body
+        assert "At least, analysis running." in user.body
         with_report(session, report_of(keys()), age_s=60.0)
         await user.until(lambda: "Exact, analysed 1m ago." in user.body)
 

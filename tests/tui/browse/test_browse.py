@@ -115,7 +115,7 @@ async def test_plain_text_filters_what_is_loaded_and_escape_brings_everything_ba
         assert user.listed[0] == b"shop:"
         await user.press("slash", *"cart", "down")
         head = "".join(span.text for line in user.screen.detail_pane._head.lines for span in line)
-        assert "exact, of what the filter shows" in head
+        assert "exact, within the filter" in head
 
 
 @pytest.mark.slow
@@ -248,7 +248,7 @@ REFUSED = Progress(state=ScanState.FAILED, fraction=None, reason=SafeText("NOPER
     ("status", "texts"),
     [
         (COMPLETE, ("db0 is empty", "db1 has 120")),
-        (replace(COMPLETE, outdated=Outdated.GREW), ("db0 was empty", "when it was scanned. R\n scans again.")),
+        (replace(COMPLETE, outdated=Outdated.GREW), ("db0 was empty", "when it was scanned. Press R\n to rescan.")),
         (replace(COMPLETE, complete=False, progress=REFUSED), ("NOPERM",)),
     ],
     ids=["empty", "no longer", "refused"],

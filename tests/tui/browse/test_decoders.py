@@ -84,7 +84,7 @@ async def test_a_decoder_that_recognises_nothing_is_chosen_by_name_and_remembere
     settings = SettingsFile(tmp_path / "settings.toml")
     async with at_value(valkey, tmp_path, b"user:1:profile", settings=settings) as visitor:
         titles = await choose(visitor, "hex digits")
-        assert titles.index("  whether they fit or not:".strip()) < titles.index("  hex digits")
+        assert titles.index("  all decoders:".strip()) < titles.index("  hex digits")
         assert len(titles) > 20
         await visitor.until_shown("by hand", "hex digits")
         assert "数据" not in visitor.text()
@@ -94,7 +94,7 @@ async def test_a_decoder_that_recognises_nothing_is_chosen_by_name_and_remembere
         await open_key(visitor, b"user:2:profile")
         await visitor.until_shown('"数据"', "by hand")
         await open_key(visitor, b"user:3:profile")
-        await visitor.until_shown("it was chosen for user:{id}:profile")
+        await visitor.until_shown("chosen for user:{id}:profile")
         await open_key(visitor, b"user:3:other")
         assert "by hand" not in visitor.text()
     settings.flush()

@@ -113,7 +113,7 @@ def test_the_figures_of_a_lost_server_are_told_as_the_last_that_are_known(width:
 def test_the_cost_that_was_asked_for_is_told_as_far_as_it_fits(width: int) -> None:
     text = said(status_line(RUNNING, 0.0, width, shows_cost=True))
     assert "312 commands" in text
-    assert ("8ms of its time" in text) == (width == 120)
+    assert ("8ms of server CPU" in text) == (width == 120)
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -125,7 +125,7 @@ def test_what_does_not_hold_any_more_is_neither_complete_nor_exact(width: int) -
     assert "complete" not in text
     make = browse_banner(outdated)
     assert make is not None
-    assert said(make(width)).strip() == "The server was restarted. What is listed was seen 2m ago. R scans again."
+    assert said(make(width)).strip() == "The server was restarted. This list is from 2m ago. Press R to rescan."
     assert browse_banner(COMPLETE) is None
     store = NamespaceStore()
     store.add([b"a:1", b"a:2"])
@@ -329,7 +329,7 @@ def test_hex_has_as_many_bytes_a_line_as_fit() -> None:
 
 @given(WIDTHS)
 def test_facts_about_a_value_are_broken_between_words(width: int) -> None:
-    label, why = "distinct elements, as last counted", "elements were added since PFCOUNT last ran, which would write"
+    label, why = "distinct elements, as last counted", "cached count is stale (PFCOUNT would write)"
     shown = Preview(
         key=b"visitors",
         type=b"string",
@@ -345,10 +345,10 @@ def test_facts_about_a_value_are_broken_between_words(width: int) -> None:
 
 def test_a_filter_without_matches_says_what_it_could_not_search() -> None:
     everything = " ".join(map(said, notice_lines(COMPLETE, b"cart", 80)))
-    assert "No name holds cart" in everything
+    assert "No key name contains cart" in everything
     assert "could not be searched" not in everything
     kept = " ".join(map(said, notice_lines(COMPLETE, b"cart", 80, not_searched=9_000)))
-    assert "No name that was kept holds cart" in kept
+    assert "No kept key name contains cart" in kept
     assert "9,000 keys could not be searched" in kept
 
 

@@ -135,7 +135,7 @@ async def test_keys_in_view_of_an_open_namespace_are_watched() -> None:
     async with browsing(session) as user:
         await user.go(b"q:1")
         await user.press("u", "W")
-        await user.until(lambda: "keys in view of q:" in user.screen.status_bar.watching)
+        await user.until(lambda: "visible keys of q:" in user.screen.status_bar.watching)
         await refreshed(user)
         session.rows_asked.clear()
         session.memory += 1_000

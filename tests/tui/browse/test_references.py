@@ -62,11 +62,11 @@ def test_each_link_says_whether_it_is_there() -> None:
 
 def test_what_is_not_known_is_said() -> None:
     assert said(detail(None)) == ["asking…"]
-    assert said(detail(None, b"gone")) == ["The key is gone."]
+    assert said(detail(None, b"gone")) == ["The key no longer exists."]
     assert "has no pattern" in said(detail(KeyReferences(), b"plain"))[0]
     assert "says of no value of jobs:failed" in said(detail(KeyReferences(), b"jobs:failed"))[0]
     assert said(detail(replace(LINKS, outgoing=(), twins=(), incoming=(), notes=()))) == [
-        "Nothing in the value points to a key."
+        "The value contains no reference to a key."
     ]
 
 

@@ -92,7 +92,7 @@ def test_what_is_not_known_is_neither_met_nor_broken() -> None:
 
 def test_a_key_without_a_pattern() -> None:
     assert lines(b"a:b:c:d", facts_of(b"a:b:c:d")) == [
-        "pattern none has been registered",
+        "pattern none registered",
         "for –",
         "rules ✗ too short to understand",
     ]

@@ -406,7 +406,7 @@ async def test_before_many_keys_are_asked_it_is_said_what_that_costs(monkeypatch
         assert user.session.asked == []
         assert keys_listed(user) == by_name
         user.screen.flush()
-        assert "keys by name, s asks" in ranked_header(user)
+        assert "keys by name, s sorts" in ranked_header(user)
         await user.pilot.press("s", "enter")
         await user.until(lambda: isinstance(user.screen.app.screen, ChoiceScreen))
         await user.pilot.press("enter")

@@ -231,9 +231,9 @@ async def test_the_schema_takes_the_place_of_the_names_and_goes_back_to_where_it
         assert any("{id} ×" in line for line in lines(user))
         assert user.screen.tree_pane.has_class("-schema")
         assert user.has_keyboard(user.screen.tree_pane.schema.view)
-        assert "Its keys" in user.footer
+        assert "Keys" in user.footer
         assert "F Names" in user.footer
-        assert "Exact, by their names." in user.body
+        assert "Exact, from the names." in user.body
         assert "shop:user:{userId}:profile" in user.body
         assert "owner accounts" in user.body
         await user.press("left", "left")
@@ -301,7 +301,7 @@ async def test_enter_lists_the_keys_of_a_level_or_of_those_that_a_filter_leaves_
         assert user.has_keyboard(user.screen.detail_pane.body)
         await user.press("tab", "slash", *"orders", "down")
         await user.until(lambda: bool(lines(user)))
-        assert header(user).startswith(" Schema of names with orders")
+        assert header(user).startswith(" Schema of keys matching orders")
         assert [line.split()[1] for line in lines(user)[:2]] == ["shop", "user"]
         assert "1,200" in lines(user)[0]
         await user.press("home")
@@ -324,7 +324,7 @@ async def test_an_analysis_fills_the_columns_and_rows_are_sorted_by_them() -> No
         assert "≥" not in "".join(lines(user))
         assert "bytes" not in header(user)
         with_report(session, report_of(keys(), CoverageKind.PARTIAL))
-        await user.until(lambda: "analysis under way" in header(user))
+        await user.until(lambda: "analysis running" in header(user))
         assert "≥ 4,900" in lines(user)[0]
         await user.press("f", *"shop", "escape")
         level = cursor(user)
@@ -335,7 +335,7 @@ async def test_an_analysis_fills_the_columns_and_rows_are_sorted_by_them() -> No
         assert cursor(user) is not level
         assert "1.18 MiB" in lines(user)[0]
         await user.until(lambda: "Exact, analysed 12m ago." in user.body)
-        for section in ("Types", "Times to live", "Sizes", "Examples"):
+        for section in ("Types", "TTL", "Sizes", "Examples"):
             assert section in user.body
         await user.press("greater_than_sign", "greater_than_sign")
         assert "bytes ↓" in header(user)
@@ -371,7 +371,7 @@ async def test_without_rows_it_says_why_and_while_a_scan_goes_on_more_names_come
         await user.press("end")
         assert pattern(user) == b"user:{id}:cart"
         assert "≥ 100" in lines(user)[0]
-        assert "At least, by the names that are known." in user.body
+        assert "At least, from the known names." in user.body
         session.store.add([b"user:%d:name" % number for number in range(100)])
         session.revision += 1
         await user.until(lambda: "≥ 200" in lines(user)[0])
@@ -432,7 +432,7 @@ async def test_a_walk_through_the_schema(valkey: Server, tmp_path: Path) -> None
         await visitor.until_shown("no TTL", "{id} ×200")
         await visitor.press("home")
         await visitor.until(lambda: visited_pattern(visitor) == b"user:", "the first level")
-        await visitor.until_shown("hash", "200", "set", "190", "None of the keys expires.")
+        await visitor.until_shown("hash", "200", "set", "190", "No key expires.")
         visitor.check_harmless()
         await visitor.press("escape")
         await visitor.until(lambda: visitor.tree.display and visitor.row.key() == b"user:", "the names")

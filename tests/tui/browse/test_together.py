@@ -69,7 +69,9 @@ def test_one_key_is_asked_for_others() -> None:
 def test_on_one_server_it_is_about_a_cluster_that_might_be() -> None:
     server = replace(COMPLETE, server=replace(COMPLETE.server, cluster_enabled=False))
     text = said(KEYS, server)
-    assert text.startswith("This server is in no cluster, so any keys may be used together. In one: Together: no.")
+    assert text.startswith(
+        "This server is not a cluster, so any keys can be used together. In a cluster: Together: no."
+    )
     assert "10.0.0" not in text
 
 

@@ -169,7 +169,7 @@ async def test_a_part_of_a_name_is_found_page_by_page_and_escape_shows_all_again
         await user.press("slash", *"field:", "enter")
         assert user.session.asked == [f"find b'field:' from {at}" for at in range(0, 50_000, 2_000)]
         assert item_of(user).name == b"field:0"
-        assert "50 found · 50,000 of 50,000 looked at" in titles(user) or "50 found in 50,000" in titles(user)
+        assert "50 matches · 50,000 of 50,000 scanned" in titles(user) or "50 found in 50,000" in titles(user)
         await user.press("escape")
         assert item_of(user).name == b"email"
         assert user.has_keyboard(user.screen.detail_pane.body)
@@ -179,7 +179,7 @@ async def test_what_is_not_there_says_so() -> None:
     async with browsing(ValueSession()) as user:
         await opened(user)
         await user.press("slash", *"none", "enter")
-        assert "Nothing here matches none" in user.body
+        assert "Nothing matches none" in user.body
         await user.press("escape", "slash", "escape")
         assert user.has_keyboard(user.screen.detail_pane.body)
         assert "email" in user.body
@@ -346,7 +346,7 @@ async def test_a_string_is_written_whole_and_nothing_is_replaced_without_a_quest
             await user.press("w")
             prompt.value = str(path)
             await user.pilot.press("enter")
-            assert await choose(user, *answer) == ["Keep it", "Replace it"]
+            assert await choose(user, *answer) == ["Keep the file", "Replace the file"]
             await user.settled()
             assert path.read_bytes() == content
         await user.press("w")
@@ -406,7 +406,7 @@ async def test_without_a_terminal_to_give_away_the_pager_says_so() -> None:
         entries = await choose(user, "enter")
         await user.settled()
         assert [entry.rpartition(", ")[2] for entry in entries] == ["made safe", "raw bytes"]
-        assert any("can't be given" in notice.message for notice in user.pilot.app._notifications)
+        assert any("can't run another program" in notice.message for notice in user.pilot.app._notifications)
 
 
 def output(*pieces: bytes | Unknown) -> ValueOutput:
@@ -489,11 +489,11 @@ def test_positions_say_what_they_do_not_know() -> None:
     assert position_text(replace(base, first=None, total=50)) == "2 of 50"
     refused = replace(base, rows=(), page=Page(find=Find(b"x")), refusal=Unknown(Reason.DENIED))
     assert position_text(refused) == ""
-    assert position_text(replace(refused, looked_at=100, total=200)) == "0 found · 100 of 200 looked at"
+    assert position_text(replace(refused, looked_at=100, total=200)) == "0 matches · 100 of 200 scanned"
     span = Page(5, seen=0, span=Span(SafeText("score 1 to 2"), 9, 5))
     assert position_text(replace(base, page=span, total=50)) == "1–2 of 5 · score 1 to 2"
     found = replace(base, page=Page(find=Find(b"x")), total=50, looked_at=2_000)
-    assert position_text(found) == "2 found · 50 of 50 looked at"
+    assert position_text(found) == "2 matches · 50 of 50 scanned"
     assert position_text(replace(found, total=Unknown(Reason.DENIED)), is_short=True) == "2 found in 2,000"
     window = replace(base, rows=(), columns=(), window=StringWindow(4_096, b"x" * 4_096), total=500_000_000)
     assert position_text(window) == "bytes 4,096–8,192 of 500,000,000"

@@ -142,7 +142,7 @@ async def test_names_are_sorted_with_their_numbers_or_by_their_bytes() -> None:
 
 async def test_a_near_miss_is_said_beside_what_was_found_and_in_its_place() -> None:
     async with finding("type:string AND ttl:none") as (user, screen):
-        await until(user.pilot, lambda: "No key is found by" in said(screen))
+        await until(user.pilot, lambda: "No keys match" in said(screen))
         assert "did you mean type:string ttl:none?" in said(screen)
         await ask(user, screen, "!tyep:hash len>0")
         await until(user.pilot, lambda: bool(lines(screen)) and "did you mean !type:hash?" in said(screen))
@@ -154,10 +154,10 @@ async def test_a_near_miss_is_said_before_a_costly_search_begins_and_while_it_go
     session = FixedSession()
     session.on_search = asks_first
     async with finding("idle>1h OR ttl:none", session) as (user, screen):
-        await until(user.pilot, lambda: "there is no OR, all terms have to match" in said(screen))
+        await until(user.pilot, lambda: "there is no OR, all terms must match" in said(screen))
         await user.pilot.press("enter")
-        await until(user.pilot, lambda: "No key has been found yet." in said(screen))
-        assert "there is no OR, all terms have to match" in said(screen)
+        await until(user.pilot, lambda: "No keys found yet." in said(screen))
+        assert "there is no OR, all terms must match" in said(screen)
 
 
 async def test_keys_that_come_after_the_user_has_sorted_are_sorted_at_the_end() -> None:
@@ -205,7 +205,7 @@ async def test_a_costly_search_says_what_it_costs_and_begins_with_enter() -> Non
         assert [search.begun for search in session.searches] == [False]
         await user.pilot.press("enter")
         assert [search.begun for search in session.searches] == [True]
-        await until(user.pilot, lambda: "No key has been found yet." in said(screen))
+        await until(user.pilot, lambda: "No keys found yet." in said(screen))
 
 
 def runs(search: FixedSearch) -> None:
@@ -239,8 +239,8 @@ async def test_a_denied_term_is_said() -> None:
 
 async def test_the_query_is_changed_in_place_also_where_nothing_is_found() -> None:
     async with finding("in:nowhere") as (user, screen):
-        await until(user.pilot, lambda: "No key is found by in:nowhere." in said(screen))
-        assert "/ changes the query" in said(screen)
+        await until(user.pilot, lambda: "No keys match in:nowhere." in said(screen))
+        assert "/ edits the query" in said(screen)
         await ask(user, screen, "in:lock")
         await user.pilot.press("slash")
         assert screen.query_input.value == "in:lock"
@@ -350,7 +350,7 @@ async def test_columns_are_switched_in_their_order_and_what_was_not_asked_is_sai
         await user.pilot.press("escape")
         await until(user.pilot, lambda: user.pilot.app.screen is screen)
         (said_of,) = [one.message for one in user.pilot.app._notifications]
-        assert said_of == "OBJECT IDLETIME: asked when R searches again."
+        assert said_of == "OBJECT IDLETIME: read when R searches again."
 
 
 async def test_rows_that_were_kept_are_shown_with_their_age() -> None:
@@ -372,5 +372,5 @@ async def test_rows_that_were_kept_are_shown_with_their_age() -> None:
             await ask(user, screen, query.partition("  ")[0])
             shown = moment(as_of_s)[0 if age_s > 86_400 else 11 : 16]
             await until(user.pilot, lambda shown=f"{query}  as of {shown} {text}": shown in said(screen))  # type: ignore[misc]
-            assert "kept from the analysis, R asks the server" in said(screen)
+            assert "rows kept from the analysis; R searches the server" in said(screen)
             assert "pace" not in said(screen)

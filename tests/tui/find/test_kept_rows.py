@@ -208,7 +208,7 @@ async def test_while_an_analysis_goes_on_its_rows_say_at_least(valkey: Server, t
         await visitor.until(lambda: isinstance(visitor.app.screen, FindScreen), "the list")
         screen = visitor.app.screen
         assert isinstance(screen, FindScreen)
-        await visitor.until_shown("The analysis is under way: these are keys that it has seen so far.", "≥ ")
+        await visitor.until_shown("The analysis is running: only keys seen so far are searched.", "≥ ")
         await visitor.until(lambda: screen.search.count, "keys")
         assert (screen.search.count < 40_000, screen.search.mark) == (True, Mark.AT_LEAST)
         analysis.control.resume()

@@ -47,7 +47,7 @@ async def test_what_a_term_takes_is_said_while_it_is_typed() -> None:
         await user.pilot.press("slash")
         await until(user.pilot, lambda: "text, a glob, or terms" in said(line))
         await user.pilot.press(*"ttl:")
-        await until(user.pilot, lambda: "what is left of their time to live" in said(line))
+        await until(user.pilot, lambda: "by remaining TTL" in said(line))
         assert "none" in said(line)
         await user.pilot.press(*"x")
         await until(user.pilot, lambda: "what is left" not in said(line))
@@ -110,7 +110,7 @@ async def test_a_near_miss_is_said_while_it_is_typed_and_where_no_name_has_it(te
     async with browsing() as user:
         line = user.screen.filter_input
         await user.pilot.press("slash", *keys_for(text))
-        await until(user.pilot, lambda: "searched for as part of a name" in said(line) and meant in said(line))
+        await until(user.pilot, lambda: "searched as part of a name" in said(line) and meant in said(line))
         await user.pilot.press("enter")
         panel = user.screen.query_one("#notice", LinePanel)
         await until(user.pilot, lambda: f"did you mean {meant}?" in "".join(one.text for one in sum(panel.lines, ())))

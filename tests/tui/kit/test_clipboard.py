@@ -96,7 +96,7 @@ def sent_by_osc52(sequence: str) -> bytes:
 @pytest.mark.parametrize("data", [DATA, b"x" * 3_000_000, b"-w"], ids=["binary", "large", "like-an-option"])
 async def test_tmux_keeps_every_byte(desk: Desk, tmux: str, data: bytes) -> None:
     done = await desk.copy(data, TMUX=tmux, PATH=REAL_PATH, SSH_CONNECTION="1 2 3 4")
-    assert done.title == "Copied to tmux, and sent to the terminal"
+    assert done.title == "Copied (tmux buffer and clipboard)"
     assert not done.failures
     assert buffer_of(tmux) == data
     assert not desk.sent
@@ -243,7 +243,7 @@ async def test_the_longest_text_for_the_terminal(desk: Desk) -> None:
     assert len(desk.sent[0]) <= 100_000
     done = await desk.copy(longest + b"x")
     assert not done.is_taken
-    assert done.failures == ("Of 74,995 bytes most terminals take none: 74,994 is the limit.",)
+    assert done.failures == ("Of 74,995 bytes are too long for most terminals: the limit is 74,994.",)
     assert len(desk.sent) == 1
 
 

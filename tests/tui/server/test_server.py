@@ -224,12 +224,12 @@ async def test_back_and_forward_lead_there() -> None:
 @pytest.mark.parametrize(
     ("given", "keys", "said"),
     [
-        ({"nodes": ()}, (), "Asking the server"),
+        ({"nodes": ()}, (), "Waiting for the server"),
         ({"nodes": (), "lost": SafeText("The connection was lost.")}, (), "The connection was lost."),
         ({"shown": (DENIED_SLOW,), "denies": frozenset({Source.SLOW_LOG})}, ("4",), "rtui acl --with health"),
-        ({"shown": (SLOW,)}, ("2",), "Nothing is known here"),
+        ({"shown": (SLOW,)}, ("2",), "No data"),
         ({"restarted": SafeText("The server was restarted 40s ago.")}, (), "restarted 40s ago"),
-        ({"lost": SafeText("The connection was lost.")}, (), "not answered"),
+        ({"lost": SafeText("The connection was lost.")}, (), "no answer"),
     ],
     ids=["before the first sample", "never answered", "denied", "nothing known", "restarted", "lost"],
 )
@@ -304,13 +304,13 @@ async def test_what_no_figure_is_about_stands_in_the_overview(valkey: Server, tm
         async with visiting(target_of(valkey), tmp_path) as visitor:
             await visitor.connected()
             await visitor.press("exclamation_mark")
-            await visitor.until_shown("1 to watch", "commands in use that should not be", "KEYS was called 12 times")
+            await visitor.until_shown("1 warning", "banned commands in use", "KEYS was called 12 times")
             await visitor.press("6")
-            await visitor.until_shown("largest query buffer", "Who sends KEYS 1")
+            await visitor.until_shown("largest query buffer", "Clients sending KEYS 1")
             await visitor.press("left_square_bracket")
             await visitor.until_shown("nightly")
             await visitor.press("4")
-            await visitor.until_shown("slow log from")
+            await visitor.until_shown("slow log threshold")
 
 
 @pytest.mark.slow
@@ -320,7 +320,7 @@ async def test_a_user_who_may_nothing_is_told_which_rights_are_lacking(valkey: S
         await visitor.connected()
         await visitor.press("exclamation_mark")
         await visitor.until_shown("rtui acl --with health", "--with settings", "not known")
-        assert "nothing wrong" not in visitor.text()
+        assert "no problems" not in visitor.text()
         for key, source in (("2", "INFO memory"), ("4", "SLOWLOG GET"), ("6", "INFO clients"), ("7", "CONFIG GET")):
             await visitor.press(key)
             await visitor.until_shown(f"denied: {source}" if key == "7" else source, "rtui acl --with ")

@@ -142,7 +142,7 @@ def _share(part: float, rest: float) -> float | None:
     return part / (part + rest) if part + rest else None
 
 
-NODE: Final = Column("node", "node", Unit.TEXT, 21, "Host and port of the node that serves its slot")
+NODE: Final = Column("node", "node", Unit.TEXT, 21, "Host and port of the node of its slot")
 
 
 class Owners:

@@ -158,7 +158,7 @@ def total_change(before: Report, after: Report, column: str) -> Cell:
 
 
 def change_column(column: Column) -> Column:
-    about = "How much more (▲) or less (▼) than in the earlier report"
+    about = "More (▲) or less (▼) than in the earlier report"
     return replace(column, id=f"{column.id}_change", title=_TITLE, about=about, is_change=True)
 
 
@@ -196,9 +196,9 @@ def _identity(table: Table, at: int) -> Hashable:
 LISTED: Final = (Fate.CAME, Fate.WENT, Fate.GREW, Fate.SHRANK, Fate.SHIFTED)
 """The changes of namespaces that are listed; the others are counted."""
 
-_FATE: Final = Column("fate", "what", Unit.TEXT, 21, "What became of it since the earlier report")
-_MEMORY: Final = Column("memory", "bytes", Unit.BYTES, 8, "Memory of its keys")
-_NO_TTL: Final = Column("no_ttl_share", "no TTL", Unit.SHARE, 6, "Share of its keys that never expire")
+_FATE: Final = Column("fate", "what", Unit.TEXT, 21, "Change since the earlier report")
+_MEMORY: Final = Column("memory", "memory", Unit.BYTES, 8, "Memory of its keys")
+_NO_TTL: Final = Column("no_ttl_share", "no TTL", Unit.SHARE, 6, "Share of keys without TTL")
 
 
 def differences(before: Report, after: Report) -> Table:
@@ -211,7 +211,7 @@ def differences(before: Report, after: Report) -> Table:
     notes = (*comparison.notes, *([f"Not listed: {rest}."] if rest else []))
     return Table(
         "differences",
-        "What differs",
+        "Differences",
         (NAMESPACE, _FATE, KEYS, change_column(KEYS), _MEMORY, change_column(_MEMORY), change_column(_NO_TTL)),
         tuple(map(_row, listed)),
         tuple(tuple(node.step for node in one.path) for one in listed),

@@ -20,8 +20,8 @@ from rtui.analysis.report.tables.slots import cluster_of, nodes, slot_tags, slot
 from rtui.analysis.report.tables.table import Column, Row, Subject, Table, Unit, path_of
 from rtui.keyspace.text.display import display, display_text
 
-_PATTERN: Final = Column("pattern", "pattern", Unit.TEXT, 0, "As the registry has it")
-_BYTES: Final = Column("memory", "bytes", Unit.BYTES, 8, "Sum of MEMORY USAGE")
+_PATTERN: Final = Column("pattern", "pattern", Unit.TEXT, 0, "As registered")
+_BYTES: Final = Column("memory", "memory", Unit.BYTES, 8, "Sum of MEMORY USAGE")
 _TYPES: Final = Column("types", "types", Unit.MIX, 22)
 _OWNER: Final = Column("owner", "owner", Unit.TEXT, 12)
 _PURPOSE: Final = Column("purpose", "purpose", Unit.TEXT, 24)
@@ -42,7 +42,7 @@ def coverage_of(found: RegistryReport) -> str:
     keys = humanize.written(found.registered_share, humanize.share)
     text = f"{found.file or found.title or 'the registry'}: {keys} of the keys"
     if found.registered_memory_share is not None:
-        text += f" and {humanize.written(found.registered_memory_share, humanize.share)} of the bytes"
+        text += f" and {humanize.written(found.registered_memory_share, humanize.share)} of the memory"
     unused = sum(not one.inspected_keys for one in found.entries)
     text += f" have one of {humanize.counted(len(found.entries), 'pattern')}"
     return f"{text}, {unused:,} of which no key has" if unused else text
@@ -100,7 +100,7 @@ def broken(report: Report, found: RegistryReport) -> Table:
     rows.sort(key=lambda row: -row[0])
     columns = (_PATTERN, _RULE, _EXPECTED, KEYS, _BYTES, _EXAMPLE)
     note = " ".join(f"{_unjudged(cells, fact)}." for fact in unknown)
-    title = "Keys that are not as registered"
+    title = "Keys that violate the registry"
     return Table("broken", title, columns, tuple(row for _, row, _ in rows), tuple(key for _, _, key in rows), note)
 
 
@@ -130,7 +130,7 @@ def unregistered(report: Report, found: RegistryReport) -> Table:
     whole = humanize.written_keys(found.unregistered_keys, cells.mark)
     note = f"{whole} {humanize.noun(found.unregistered_keys, 'key')} in all." if found.unregistered else ""
     for rest in (one for one in found.unregistered if not one.place):
-        note += f" {humanize.written_keys(rest.keys, cells.mark)} of them in no row"
+        note += f" {humanize.written_keys(rest.keys, cells.mark)} of them not listed"
         note += "".join(f", such as {display(one.beginning)}… ({one.length:,} bytes)" for one in rest.long_names[:1])
         note += "."
     columns = (_NAMESPACE, KEYS, _BYTES, _EXAMPLE)
@@ -142,7 +142,7 @@ def unused(report: Report, found: RegistryReport) -> Table:
     cells = Cells(report)
     rows = tuple((one.pattern, one.owner, one.purpose) for one in found.entries if not one.inspected_keys)
     is_whole = not (cells.is_partial or cells.is_estimate)
-    note = "" if is_whole or not rows else "Not all keys were seen: they may have some."
+    note = "" if is_whole or not rows else "Not all keys were seen; there may be some."
     return Table("unused", "Registered patterns without keys", (_PATTERN, _OWNER, _PURPOSE), rows, note=note)
 
 
@@ -164,7 +164,7 @@ def names(report: Report) -> Table:
     )
     subjects = tuple(one.examples[0] if one.examples else None for one in broken)
     columns = (_RULE, KEYS, SHARE_OF_KEYS, _BYTES, _WHERE, _EXAMPLE)
-    return Table("names", "Names that break rules", columns, rows, subjects)
+    return Table("names", "Names that break naming rules", columns, rows, subjects)
 
 
 def about(report: Report) -> Table:
@@ -208,7 +208,7 @@ def coverage_text(coverage: Coverage) -> str:
 def coverage_sentence(coverage: Coverage) -> str:
     """Return the same as a sentence."""
     if coverage.kind is CoverageKind.ESTIMATE:
-        return f"The figures are estimated from {_sample(coverage)}; each one has its 95 % interval."
+        return f"The figures are estimated from {_sample(coverage)}; each has a 95 % interval."
     if coverage.kind is CoverageKind.PARTIAL:
         return f"The figures are {coverage_text(coverage)}."
     inspected = f"counted, {humanize.count(coverage.keys)} of them inspected" if coverage.unread else "inspected"
@@ -238,10 +238,10 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
     yield "coverage", coverage_text(coverage)
     left_out: list[str] = []
     if coverage.vanished:
-        left_out.append(f"{humanize.keys(coverage.vanished)} gone before inspection")
+        left_out.append(f"{humanize.keys(coverage.vanished)} expired or deleted before inspection")
     if coverage.unread:
         unread = humanize.keys(coverage.unread)
-        left_out.append(f"of {unread} only the name is known, which is too long to be asked for")
+        left_out.append(f"{unread} could not be read: the name is too long")
     if coverage.repeats_possible:
         why = "" if cluster is not None else ", since the server resized its table"
         left_out.append(f"keys may have been counted twice{why}")
@@ -258,11 +258,11 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
         yield "asked", f"type,{scope.columns}".removesuffix(",type")
     yield "pace", scope.pace
     share = humanize.share(cost.server_share)
-    source = "as it counts itself" if cost.is_measured else "by round trips"
+    source = "measured by the server" if cost.is_measured else "from round trips"
     yield (
         "cost",
         f"{humanize.counted(cost.commands, 'command')}, {humanize.size(cost.bytes_in + cost.bytes_out)} of traffic, "
-        f"{humanize.seconds(cost.server_us / 1e6)} of the server's time ({source}), {share} of it "
+        f"{humanize.seconds(cost.server_us / 1e6)} of server CPU ({source}), {share} of it "
         f"for {humanize.seconds(cost.elapsed_s)}",
     )
     yield "NO-TOUCH", server.no_touch

@@ -29,11 +29,11 @@ from rtui.keyspace.types import STRING, type_of
 
 KEY = Column("key", "key", Unit.NAME, 0)
 KIND = Column("type", "type", Unit.NAME, 9)
-MEMORY = Column("memory", "bytes", Unit.BYTES, 8, "MEMORY USAGE with its default samples")
+MEMORY = Column("memory", "memory", Unit.BYTES, 8, "MEMORY USAGE with its default samples")
 _LENGTH = Column("length", "length", Unit.COUNT, 11, "Bytes of a string, else the number of elements")
-_TTL = Column("ttl", "TTL", Unit.DURATION, 8, "What was left of its life when it was asked")
-_IDLE = Column("idle", "idle", Unit.DURATION, 8, "Since it was used last")
-_FREQUENCY = Column("frequency", "freq", Unit.COUNT, 5, "The access counter of the LFU policies, 0 … 255")
+_TTL = Column("ttl", "TTL", Unit.DURATION, 8, "Remaining TTL when it was read")
+_IDLE = Column("idle", "idle", Unit.DURATION, 8, "Time since the last access")
+_FREQUENCY = Column("frequency", "freq", Unit.COUNT, 5, "LFU access counter, 0 to 255")
 _ENCODING = Column("encoding", "encoding", Unit.NAME, 10)
 _NOTE = Column("note", "note", Unit.TEXT, 20)
 
@@ -77,7 +77,7 @@ def big_keys(report: Report, by: SizeMeasure = "memory", kind: bytes | None = No
 
 _LONGER = Column("longer", "longer than", Unit.COUNT, 11, "Bytes of a string, else the number of elements")
 _LARGER = Column("larger", "larger than", Unit.BYTES, 11, "Bytes of memory")
-_OVER = Column("keys", "keys", Unit.KEYS, 11, "Keys above one of both")
+_OVER = Column("keys", "keys", Unit.KEYS, 11, "Keys above either")
 
 
 def above_thresholds(report: Report, limits_of: Callable[[bytes], tuple[int | None, int | None]]) -> Table:
@@ -97,7 +97,7 @@ def looked_at(report: Report) -> str:
     coverage, keys = report.head.coverage, report.summary.root.stats.keys
     if coverage.kind is not CoverageKind.ESTIMATE:
         return ""
-    return f"Only {humanize.count(coverage.keys)} of {humanize.written_keys(keys)} keys were looked at"
+    return f"Only {humanize.count(coverage.keys)} of {humanize.written_keys(keys)} keys were analysed"
 
 
 def longer_keys(report: Report, kind: bytes | None = None) -> str:
@@ -116,7 +116,7 @@ def longer_keys(report: Report, kind: bytes | None = None) -> str:
         display(name, limit=64) + ("" if most is None else f" (up to {humanize.count(most)} {type_of(name).units})")
         for name, most in lacking
     )
-    asked = f"one key in {SAMPLE_EVERY} and the largest were asked for their length"
+    asked = f"length was read of one key in {SAMPLE_EVERY} and of the largest"
     return f"There may be longer keys of type {types}: {asked}"
 
 
@@ -125,7 +125,7 @@ def _note(report: Report) -> str:
     over = [(kind, count) for kind, count in report.summary.big.over.items() if plain(count) > 0]
     name = display_text(report.head.scope.preset, limit=64)
     sampled = looked_at(report)
-    unseen = f"{sampled}: there may be larger ones among those that were not. " if sampled else ""
+    unseen = f"{sampled}: there may be larger ones among the others. " if sampled else ""
     if not over:
         none = "None of them" if unseen else "No key"
         seen = "" if unseen else so_far(report.head.coverage)
@@ -177,7 +177,7 @@ def hot_slots(report: Report) -> Table:
     columns = (_SLOT, *counted, *owners.columns)
     rows = tuple((load.slot, *map(load.values.get, metrics), *owners.cells(load.slot)) for load in loads)
     subjects = tuple(load.slot for load in loads)
-    return Table("hot_slots", "Most loaded slots, as the server counts", columns, rows, subjects)
+    return Table("hot_slots", "Most loaded slots (CLUSTER SLOT-STATS)", columns, rows, subjects)
 
 
 def of_sample(report: Report) -> str:
@@ -189,26 +189,24 @@ def of_sample(report: Report) -> str:
         return ""
     if report.head.scope.columns.idle is Asked.SAMPLED:
         what = "access counter" if report.hot.source is HotSource.FREQUENCY else "idle time"
-        return f"Only one key in {SAMPLE_EVERY} was asked for its {what}"
+        return f"{what} was read of one key in {SAMPLE_EVERY} only"
     return looked_at(report)
 
 
 SOON_S: Final = HOUR_S
 """A big or hot key whose life ends within this time is about to expire."""
 
-_NO_TTL = Column("no_ttl_keys", "no TTL", Unit.KEYS, 11, "Keys that never expire")
+_NO_TTL = Column("no_ttl_keys", "no TTL", Unit.KEYS, 11, "Keys without TTL")
 _NO_TTL_SHARE = Column("no_ttl_share", "share", Unit.SHARE, 5, "Of the keys whose TTL is known")
-_NO_TTL_MEMORY = Column("no_ttl_memory", "no TTL bytes", Unit.BYTES, 12, "Memory of the keys that never expire")
-_SOONEST = Column("soonest_expiry", "soonest (UTC)", Unit.TIME, 19, "When the first of its keys expires")
+_NO_TTL_MEMORY = Column("no_ttl_memory", "no TTL memory", Unit.BYTES, 12, "Memory of keys without TTL")
+_SOONEST = Column("soonest_expiry", "soonest (UTC)", Unit.TIME, 19, "Soonest expiry of its keys")
 _FROM = Column("start", "from (UTC)", Unit.TIME, 19)
 _TO = Column("end", "to (UTC)", Unit.TIME, 19)
 _OF_NAMESPACE = Column("share_of_namespace", "share", Unit.SHARE, 5, "Of all keys of the namespace")
-_EXPECTED = Column(
-    "expected_keys", "expected", Unit.KEYS, 8, "Keys that would expire then if it were like the time around it"
-)
+_EXPECTED = Column("expected_keys", "expected", Unit.KEYS, 8, "Keys expected to expire then, by the rate around it")
 _CLIFF_NAMESPACE = Column("namespace", "namespace", Unit.TEXT, 0)
 _AT = Column("expires_at", "expires (UTC)", Unit.TIME, 19)
-_IN = Column("expires_in", "in", Unit.DURATION, 8, "Counted from when the report was made")
+_IN = Column("expires_in", "in", Unit.DURATION, 8, "From the time of the report")
 _WHY = Column("because", "because", Unit.TEXT, 8)
 
 
@@ -222,7 +220,7 @@ def expiry(report: Report, path: Sequence[Step | bytes] = ()) -> Table:
 def no_ttl(report: Report) -> Table:
     """Return the namespaces of every level with keys that never expire; most such keys first."""
     paths = [nodes for nodes in below_root(report) if _lasting(nodes[-1].stats)]
-    return _by_namespace(report, "no_ttl", "Namespaces with keys that never expire", paths)
+    return _by_namespace(report, "no_ttl", "Namespaces with keys that have no TTL", paths)
 
 
 def cliffs(report: Report) -> Table:
@@ -239,10 +237,10 @@ def cliffs(report: Report) -> Table:
     note = ""
     if found.timelines:
         chance = humanize.share(1 - exp(-found.false_alarms))
-        note = f"If keys expired evenly, the chance that any cliff appeared would be {chance}."
+        note = f"Chance of such a cliff by accident: {chance}."
         if found.false_alarms >= 1:
             expected = humanize.counted(round(found.false_alarms), "cliff")
-            note = f"If keys expired evenly, about {expected} would appear by chance."
+            note = f"About {expected} would appear by accident."
     columns = (_CLIFF_NAMESPACE, _FROM, _TO, KEYS, _OF_NAMESPACE, MEMORY, _EXPECTED)
     return Table("cliffs", "Expiry cliffs", columns, tuple(rows), tuple(subjects), note)
 

@@ -113,14 +113,18 @@ def _single(value: float) -> float:
 
 _SLOT = Column("slot", "slot", Unit.NUMBER, 6)
 _SAMPLED = Column("sampled_keys", "in sample", Unit.KEYS, 11, "Keys of the sample")
-_MEMORY = Column("memory", "bytes", Unit.BYTES, 8)
-_SAMPLED_MEMORY = Column("sampled_memory", "in sample", Unit.BYTES, 8, "Bytes of the keys of the sample")
-_SHARE_OF_MEMORY = Column("share_of_memory", "of bytes", Unit.SHARE, 8, "Of all bytes")
+_MEMORY = Column("memory", "memory", Unit.BYTES, 8)
+_SAMPLED_MEMORY = Column("sampled_memory", "in sample", Unit.BYTES, 8, "Memory of the keys of the sample")
+_SHARE_OF_MEMORY = Column("share_of_memory", "of memory", Unit.SHARE, 9, "Share of all memory")
 _SHARE_OF_SAMPLED_MEMORY = Column(
-    "share_of_sampled_memory", "of sample", Unit.SHARE, 9, "Of the bytes of the sample, which a single key can decide"
+    "share_of_sampled_memory",
+    "of sample",
+    Unit.SHARE,
+    9,
+    "Share of the memory of the sample, which one key can dominate",
 )
-_EVEN = Column("times_even", "× mean", Unit.RATIO, 7, "How many times the mean of all slots")
-_TAGS = Column("tags", "hash tags", Unit.MIX, 0, "What stands between the braces of most of its keys")
+_EVEN = Column("times_even", "× mean", Unit.RATIO, 7, "Multiple of the mean of all slots")
+_TAGS = Column("tags", "hash tags", Unit.MIX, 0, "Hash tag of most of its keys")
 _TAG = Column("tag", "hash tag", Unit.NAME, 0)
 _NODE = Column("node", "node", Unit.NUMBER, 5)
 _RANGE = Column("slots", "slots", Unit.TEXT, 14)
@@ -154,7 +158,7 @@ def slots(report: Report, top: int = 100) -> Table:
     note = ""
     if total:
         worst = skew(found.keys, found.compared)
-        reason = "as chance would have it" if worst.is_chance else "more than chance explains"
+        reason = "explained by random spread" if worst.is_chance else "not explained by random spread"
         sampled = " of the sample" if cells.is_estimate else ""
         note = f"The fullest slot{sampled}, {worst.slot}, holds {humanize.ratio(worst.ratio)} the mean: {reason}."
     columns = (_SLOT, *_loads(cells), SHARE_OF_KEYS, _EVEN, *owners.columns, _TAGS)
@@ -198,7 +202,7 @@ def cluster_of(report: Report, nodes: int) -> Table:
     )
     share_of_memory = _SHARE_OF_SAMPLED_MEMORY if cells.is_estimate else _SHARE_OF_MEMORY
     columns = (_NODE, _RANGE, *_loads(cells), SHARE_OF_KEYS, share_of_memory, _EVEN)
-    return Table("cluster", f"If this were a cluster of {nodes:,}", columns, rows)
+    return Table("cluster", f"As a cluster of {nodes:,} nodes", columns, rows)
 
 
 def _amount(cells: Cells, value: int) -> Cell:
@@ -226,14 +230,14 @@ FEW: Final = 0.5
 """Multiple of its share up to which a node holds few keys, unless by chance."""
 
 _LABEL: Final = Column("node", "node", Unit.TEXT, 21, "Host and port")
-_SERVER: Final = Column("server", "server", Unit.TEXT, 15, "Its product and version, and whether it is a replica")
-_SLOTS: Final = Column("slots", "slots", Unit.TEXT, 14, "The slots that it serves")
-_EVEN_KEYS: Final = Column("times_even_keys", "× even", Unit.RATIO, 7, "Its keys in parts that are even by slots")
-_EVEN_MEMORY: Final = Column("times_even_memory", "× even", Unit.RATIO, 7, "Its bytes in parts that are even by slots")
-_NO_TTL: Final = Column("no_ttl_share", "no TTL", Unit.SHARE, 6, "Share of its keys that never expire")
-_CPU: Final = Column("cpu", "CPU", Unit.DURATION, 8, "What commands on its slots took, since it counts that")
-_SCANNED: Final = Column("scanned", "scanned", Unit.SHARE, 7, "How much of it was scanned")
-_STANDING: Final = Column("standing", "for slots", Unit.TEXT, 9, "Whether it holds many or few keys for its slots")
+_SERVER: Final = Column("server", "server", Unit.TEXT, 15, "Product, version and role")
+_SLOTS: Final = Column("slots", "slots", Unit.TEXT, 14, "Slots of the node")
+_EVEN_KEYS: Final = Column("times_even_keys", "× even", Unit.RATIO, 7, "Keys relative to an even spread by slots")
+_EVEN_MEMORY: Final = Column("times_even_memory", "× even", Unit.RATIO, 7, "Memory relative to an even spread by slots")
+_NO_TTL: Final = Column("no_ttl_share", "no TTL", Unit.SHARE, 6, "Share of keys without TTL")
+_CPU: Final = Column("cpu", "CPU", Unit.DURATION, 8, "CPU time of commands on its slots, since counting started")
+_SCANNED: Final = Column("scanned", "scanned", Unit.SHARE, 7, "Scanned share")
+_STANDING: Final = Column("standing", "for slots", Unit.TEXT, 9, "Many or few keys for its slots")
 
 
 _MAY_LACK: Final = (_NO_TTL, _STANDING, _CPU, _SCANNED)

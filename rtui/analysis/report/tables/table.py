@@ -124,6 +124,8 @@ class Column:
     """An explanation of the column, as a sentence without a full stop."""
     is_change: bool = False
     """Whether its cells are differences to an earlier report, below 0 for a decrease."""
+    yields: bool = False
+    """Whether other columns come first where room is short."""
 
     @property
     def numeric(self) -> bool:

@@ -28,13 +28,13 @@ from rtui.analysis.report.tables.table import (
 from rtui.keyspace.text.display import display
 
 NAMESPACE = Column("namespace", "namespace", Unit.NAME, 0, "The beginning of the keys; {id} and the like are patterns")
-_MEMORY = Column("memory", "bytes", Unit.BYTES, 8, "Sum of MEMORY USAGE")
+_MEMORY = Column("memory", "memory", Unit.BYTES, 8, "Sum of MEMORY USAGE")
 _SHARE = Column("share_of_memory", "share", Unit.SHARE, 5, "Of the memory of all keys")
 _MEAN = Column("memory_mean", "mean", Unit.BYTES, 7, "Mean memory of a key")
-_P99 = Column("memory_p99", "p99", Unit.BYTES, 7, "Memory that 99 % of the keys do not exceed")
-_NO_TTL = Column("no_ttl_share", "no TTL", Unit.SHARE, 6, "Share of the keys that never expire")
-_IDLE = Column("idle_30d_share", "idle > 30d", Unit.SHARE, 10, "Share of the keys that nobody used for 30 days")
-_COLD = Column("cold_share", "counter 0", Unit.SHARE, 9, "Share of the keys whose access counter has gone down to 0")
+_P99 = Column("memory_p99", "p99", Unit.BYTES, 7, "99th percentile of memory per key")
+_NO_TTL = Column("no_ttl_share", "no TTL", Unit.SHARE, 6, "Share of keys without TTL")
+_IDLE = Column("idle_30d_share", "idle > 30d", Unit.SHARE, 10, "Share of keys idle for 30 days or more")
+_COLD = Column("cold_share", "counter 0", Unit.SHARE, 9, "Share of keys with LFU counter 0 (cold)")
 _TYPES = Column("types", "types", Unit.MIX, 22)
 
 
@@ -102,12 +102,12 @@ _COLUMNS = (
     Column("kind", "kind", Unit.TEXT),
     Column("keys", "keys", Unit.KEYS),
     Column("share_of_keys", "share of keys", Unit.SHARE),
-    Column("memory", "bytes", Unit.BYTES),
-    Column("share_of_memory", "share of bytes", Unit.SHARE),
+    Column("memory", "memory", Unit.BYTES),
+    Column("share_of_memory", "share of memory", Unit.SHARE),
     *(Column(f"memory_{name}", name, Unit.BYTES) for name in ("mean", "p50", "p90", "p99", "max")),
     Column("no_ttl_keys", "no TTL", Unit.KEYS),
     Column("no_ttl_share", "no TTL share", Unit.SHARE),
-    Column("no_ttl_memory", "no TTL bytes", Unit.BYTES),
+    Column("no_ttl_memory", "no TTL memory", Unit.BYTES),
     Column("soonest_expiry", "soonest", Unit.TIME),
     Column("types", "types", Unit.MIX),
 )
@@ -131,8 +131,8 @@ _VAGUE = 0.5
 """Shares with a wider interval get a note that the keys are too few."""
 
 _TYPE = Column("type", "type", Unit.NAME, 12)
-_TYPE_MEMORY = Column("memory", "bytes", Unit.BYTES, 8)
-_SHARE_OF_MEMORY = Column("share_of_memory", "of bytes", Unit.SHARE, 8, "Of the memory of all keys")
+_TYPE_MEMORY = Column("memory", "memory", Unit.BYTES, 8)
+_SHARE_OF_MEMORY = Column("share_of_memory", "of memory", Unit.SHARE, 9, "Of the memory of all keys")
 _TYPE_MEAN = Column("memory_mean", "mean", Unit.BYTES, 7)
 _TYPE_P50 = Column("memory_p50", "p50", Unit.BYTES, 7)
 _TYPE_P99 = Column("memory_p99", "p99", Unit.BYTES, 7)
@@ -146,9 +146,9 @@ _ENCODING = Column("encoding", "encoding", Unit.NAME, 14)
 _OF_TYPE = Column("share_of_type", "share", Unit.SHARE, 5, "Of the keys of the type")
 _HISTOGRAM = Column("histogram", "histogram", Unit.TEXT, 26)
 _FROM = Column("from_length", "from", Unit.COUNT, 12, "The least length in the bin")
-_SPAN = Column("ttl", "TTL", Unit.TEXT, 12, "What is left of their life")
-_IDLE_TIME = Column("idle", "idle", Unit.TEXT, 12, "Since they were used last")
-_COUNTER = Column("counter", "counter", Unit.TEXT, 12, "The access counter of the LFU policies")
+_SPAN = Column("ttl", "TTL", Unit.TEXT, 12, "Remaining TTL")
+_IDLE_TIME = Column("idle", "idle", Unit.TEXT, 12, "Time since the last access")
+_COUNTER = Column("counter", "counter", Unit.TEXT, 12, "LFU access counter")
 
 
 def types(report: Report) -> Table:
@@ -174,7 +174,7 @@ def encodings(report: Report) -> Table:
     column = report.head.columns.get("encoding")
     note = f"{column.reason[:1].upper()}{column.reason[1:]}." if column is not None and column.reason else ""
     if any(isinstance(one.share, Estimate) and one.share.high - one.share.low > _VAGUE for one in found):
-        note += " Of a type with few keys those are too few to tell."
+        note += " For types with few keys the sample is too small."
     return Table("encodings", "Encodings", (_TYPE, _ENCODING, KEYS, _OF_TYPE), rows, note=note)
 
 
@@ -185,7 +185,7 @@ def keysizes(report: Report) -> Table:
 def key_sizes_table(sizes: Sequence[KeySizes], scope: str) -> Table:
     """Return histograms of lengths that a server keeps itself; `scope` says of which keys."""
     rows = tuple((one.name, low, count) for one in sizes for low, count in one.bins)
-    note = f"Kept by the server itself, {scope}." if rows else ""
+    note = f"From INFO keysizes, {scope}." if rows else ""
     return Table("keysizes", "Lengths by the server's INFO keysizes", (_HISTOGRAM, _FROM, KEYS), rows, note=note)
 
 
@@ -195,7 +195,7 @@ def ttl_histogram(report: Report) -> Table:
     rows = _bins(report, spans(TTL_EDGES_S), stats.ttl, stats.keys)
     if stats.no_ttl_keys is not None:
         rows.append(("no TTL", Cells(report).amount(stats.no_ttl_keys), share_of_total(stats.no_ttl_keys, stats.keys)))
-    return Table("ttl_histogram", "Time to live", (_SPAN, KEYS, SHARE_OF_KEYS), tuple(rows))
+    return Table("ttl_histogram", "TTL", (_SPAN, KEYS, SHARE_OF_KEYS), tuple(rows))
 
 
 def idle_histogram(report: Report) -> Table:
@@ -207,7 +207,7 @@ def frequency_histogram(report: Report) -> Table:
     starts = [0, *FREQUENCY_EDGES]
     ends = [f"{low}" if low == edge - 1 else f"{low} – {edge - 1}" for low, edge in pairwise(starts)]
     rows = _bins(report, [*ends, f"{starts[-1]}, the top"], report.summary.root.stats.frequency)
-    return Table("frequency", "Access counters", (_COUNTER, KEYS, SHARE_OF_KEYS), tuple(rows))
+    return Table("frequency", "LFU counters", (_COUNTER, KEYS, SHARE_OF_KEYS), tuple(rows))
 
 
 def spans(edges_s: Sequence[int]) -> list[str]:

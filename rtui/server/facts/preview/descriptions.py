@@ -36,7 +36,7 @@ _JSON_SIZES: Final[dict[bytes, tuple[str, KeyCommand]]] = {
 async def read_nothing(reader: ValueReader) -> Preview:
     """Check that the key still exists; nothing else is read of an undeclared type."""
     await reader.begin()
-    why = "rtui does not look into values of this type"
+    why = "rtui does not read values of this type"
     return replace(reader.preview(PreviewKind.DESCRIPTION), refusal=Unknown(Reason.UNSUPPORTED, why))
 
 
@@ -75,7 +75,7 @@ async def describe_json(reader: ValueReader) -> Preview:
         title, command = sized
         (size,) = await reader.querier.run(command(reader.key))
         summary.append((title, cell(_single(size))))
-    why = "JSON.GET has no bound on what it answers"
+    why = "JSON.GET has no size limit"
     return replace(shown, summary=tuple(summary), refusal=Unknown(Reason.NOT_ASKED, why))
 
 

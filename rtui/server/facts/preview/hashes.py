@@ -68,8 +68,8 @@ _TTL_COLUMN: Final = PreviewColumn("TTL", Meaning.DURATION_MS)
 _NO_FIELD_TTLS: Final = frozenset((b"listpack", b"ziplist"))
 """Encodings in which no field can expire: a TTL moves the hash into another encoding."""
 
-_UNSEEN: Final = "this server lists no names without their values; further pages read both, however large"
-_LARGE: Final = "this server lists no names without their values, and some are too large to read them all"
+_UNSEEN: Final = "this server has no HSCAN NOVALUES; further pages read names and values, of any size"
+_LARGE: Final = "this server has no HSCAN NOVALUES, and some values are too large to read"
 
 
 async def read_hash(reader: ValueReader) -> Preview:

@@ -94,7 +94,7 @@ async def _place(reader: ValueReader, text: str, now_s: float) -> Page:
             lowest = stream_id(low, now_s, is_end=False) if low.strip() else b"-"
             highest = stream_id(high, now_s, is_end=True) if high.strip() else b"+"
             return Page(highest, seen=0, span=Span(SafeText(display_text(text.strip(), limit=64)), lowest))
-    raise _no("a value of this type has no places to go to")
+    raise _no("a value of this type has no index to go to")
 
 
 def _no(why: str) -> Refused:
@@ -108,7 +108,7 @@ def _name(text: str) -> bytes:
     except EscapeSyntaxError as error:
         raise _no(str(error)) from None
     if len(name) > MAX_FIELD_BYTES:
-        raise _no("longer names than 64 KiB are not sent")
+        raise _no("names over 64 KiB are not sent")
     return name
 
 
@@ -131,7 +131,7 @@ def _indexed(reader: ValueReader, text: str, step: int, *, is_dense: bool) -> Pa
     if not 0 <= index <= (MAX_INDEX if is_dense else MAX_ARRAY_INDEX):
         raise _no(f"there is no index {index:,}")
     if is_dense and isinstance(length, int) and index >= length:
-        raise _no(f"the last one is {length - 1:,}" if length else "there is nothing in it")
+        raise _no(f"the last one is {length - 1:,}" if length else "the value is empty")
     return Page.at(index, step) if is_dense else Page(index, number=2, seen=None)
 
 
@@ -202,7 +202,7 @@ async def _by_name(reader: ValueReader, text: str) -> Page:
     )
     ends = [score(points) for reply in (first_reply, last_reply) for _, points in pairs(expect_items(reply))]
     if len(set(ends)) != 1:
-        raise _no("members are in the order of their bytes only where all scores are equal")
+        raise _no("members are in lexicographical order only if all scores are equal")
     names = [_name(end.strip()[1:]) if end.strip() else None for end in (low, high)]
     start, end = 0, total if isinstance(total, int) else 0
     if names[0] is not None:

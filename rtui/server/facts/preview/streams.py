@@ -58,7 +58,7 @@ _PENDING_COLUMNS: Final = (
     PreviewColumn("newest pending", Meaning.STREAM_ID),
 )
 _NO_LAG: Final = Unknown(
-    Reason.UNSUPPORTED, "entries were deleted or the group began within the stream: the server can't count what is left"
+    Reason.UNSUPPORTED, "entries were deleted or the group started mid-stream: the server can't compute the lag"
 )
 _CONSUMER_FIELDS: Final = (
     (b"name", PreviewColumn("consumer", Meaning.NAME)),
@@ -87,7 +87,7 @@ async def read_stream(reader: ValueReader) -> Preview:
     described = mapping(replies[1]) if len(replies) > 1 else {}
     notes = reader.size_notes
     if is_first and not evidence.is_light:
-        notes += ("groups are not listed: XINFO STREAM would answer with the first and last entry in full",)
+        notes += ("groups are not listed: XINFO STREAM would return the first and last entry in full",)
     sections, group_notes = await _read_groups(reader, described.get(b"groups"))
     after = _before_last(found) if len(found) == count else None
     next_page = None if after is None else page.following(after, shown=len(found))

@@ -35,7 +35,7 @@ MAX_STRING_BYTES: Final = 64 << 20
 """The most bytes of a string that are written to a file."""
 
 _NO_COUNT: Final = Unknown(
-    Reason.NOT_ASKED, "elements were added since PFCOUNT last ran, which would write; the registers can't be read"
+    Reason.NOT_ASKED, "cached count is stale (PFCOUNT would write), and the registers can't be read"
 )
 """The reason why a HyperLogLog has no count: PFCOUNT would write the new one into the key."""
 
@@ -93,7 +93,7 @@ def _recognised(shown: Preview, data: bytes, offset: int, *, ends: bool) -> Prev
         return replace(shown, kind=PreviewKind.TEXT)
     if signature is not None:
         is_said = offset == 0 and signature in _UNDECODED
-        return replace(shown, notes=(f"it begins as {signature} does",)) if is_said else shown
+        return replace(shown, notes=(f"it begins like {signature}",)) if is_said else shown
     if not may_be_bitmap(data):
         return shown
     bits = int.from_bytes(data, "big").bit_count()

@@ -121,7 +121,7 @@ class ValueReader:
             return ()
         left = min(PAGE_ITEMS, length - (self.page.seen or 0))
         busy_ms = max(1, round(1000 * memory_bytes / (1 << 20) / COPIED_MIB_PER_S))
-        most = f"at most all {size(memory_bytes)}, which takes the server up to {busy_ms} ms"
+        most = f"at most all {size(memory_bytes)}, which blocks the server for up to {busy_ms} ms"
         one = Offer(replace(self.page, on_purpose=1), f"Read 1 {element}: {size(mean)} on average, {most}.")
         plural = element.removesuffix("y") + ("ies" if element.endswith("y") else "s")
         many = Offer(replace(self.page, on_purpose=left), f"Read {left} {plural}: {most}.")
@@ -177,7 +177,7 @@ class ValueReader:
             raise Refused(GONE)
         if isinstance(type_name, bytes) and type_name != self.facts.type:
             shown = display(type_name, limit=64)
-            raise Refused(Unknown(Reason.GONE, f"another key has its name now, of type {shown}"))
+            raise Refused(Unknown(Reason.GONE, f"the name now belongs to another key, of type {shown}"))
         return replies
 
     def _note_own_read(self, idle_s: Reply) -> None:
@@ -216,7 +216,7 @@ class ValueReader:
         )
 
 
-NO_ANSWER: Final = Unknown(Reason.FAILED, "the server's answer is not what was asked for")
+NO_ANSWER: Final = Unknown(Reason.FAILED, "unexpected reply from the server")
 """The refusal of a reply of an unexpected shape."""
 
 _MAX_DIGITS: Final = 20

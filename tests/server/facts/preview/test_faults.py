@@ -54,7 +54,7 @@ async def test_a_key_whose_name_another_one_has_taken_is_gone_and_says_so(server
             shown = await key_preview(connection, one)
             assert shown.refusal is not None, one.key
             assert shown.refusal.reason is Reason.GONE
-            assert "another key has its name now" in shown.refusal.detail
+            assert "the name now belongs to another key" in shown.refusal.detail
 
 
 async def test_a_key_that_vanishes_within_a_preview_is_no_error(valkey: Server) -> None:
