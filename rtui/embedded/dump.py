@@ -165,7 +165,8 @@ def opened(target: Target, file: DumpFile, on_progress: Callable[[float], object
         server, left_out, imports = stack.enter_context(_loaded(path, head, file.program, on_progress))
         stack.enter_context(wall_clock.stopped_at(round(made_at_s * 1000)))
         stack.enter_context(dialled_by(lambda: _dialled(server, imports=imports)))
-        loaded = replace(target, socket_path=server.target.socket_path, dump=replace(file, made_at_s=made_at_s))
+        made_at = humanize.moment(made_at_s)[:16]
+        loaded = replace(target, socket_path=server.target.socket_path, dump=replace(file, made_at=made_at))
         yield Dump(loaded, head, left_out)
 
 

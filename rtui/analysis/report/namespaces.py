@@ -25,6 +25,7 @@ from msgspec import structs
 
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.humanize import Mark
+from rtui.analysis.namespace_figures import NOTHING_KNOWN, Known, NamespaceFigures
 from rtui.analysis.report.document import CoverageKind, KeyRecord, Node, NodeKind, Report, Step
 from rtui.analysis.report.members import Cliff, ExpiryReport, Figure, Timeline
 from rtui.analysis.report.tables.cells import LONG_IDLE_BIN, plain, share_above
@@ -32,36 +33,6 @@ from rtui.analysis.report.tables.table import label
 from rtui.keyspace.text.display import display
 from rtui.keyspace.text.identifiers import ANY, ANY_NAMES, Identifiers
 from rtui.keyspace.text.segments import Segment, Separators, swapped
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A figure and how far it can be trusted."""
-
-    value: float
-    mark: Mark = Mark.EXACT
-
-
-@dataclass(frozen=True, slots=True)
-class NamespaceFigures:
-    """What is known of a namespace; None for what is not."""
-
-    memory_bytes: Known | None = None
-    share: Known | None = None
-    """Of the bytes of all keys, 0 … 1."""
-    mean_bytes: Known | None = None
-    no_ttl: Known | None = None
-    """Share of the keys that never expire."""
-    idle: Known | None = None
-    """Share of the keys that nobody used for 30 days."""
-    pattern: bytes | None = None
-    """The pattern whose mean the figures rest on, where they are not its own."""
-    has_changed: bool = False
-    """Whether the namespace has another number of keys now than the report counted in it."""
-
-
-NOTHING_KNOWN: Final = NamespaceFigures()
-
 
 _Key: TypeAlias = tuple[bytes, bytes, NodeKind]
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final, Literal, Self
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from rtui.analysis import humanize
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.matching import nearest_word
 from rtui.server.guard.command import Secret
@@ -267,8 +266,8 @@ class DumpFile:
     """The server that loads it; None for one that is found."""
     is_forced: bool = False
     """Load it whatever memory is free."""
-    made_at_s: float | None = None
-    """When it was made, in seconds since the epoch; None before it is loaded."""
+    made_at: str = ""
+    """When it was made, as people read it; empty before it is loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,10 +314,8 @@ class Target:
         if self.sentinels is not None:
             return self.sentinels.label
         if self.dump is not None:
-            made = self.dump.made_at_s
-            return display_text(
-                f"{self.dump.path.name}{'' if made is None else f' as of {humanize.moment(made)[:16]}'}"
-            )
+            as_of = f" as of {self.dump.made_at}" if self.dump.made_at else ""
+            return display_text(f"{self.dump.path.name}{as_of}")
         if self.socket_path is not None:
             return display_text(self.socket_path)
         by = f" via {self.way.via[-1]}" if self.way.via else ""

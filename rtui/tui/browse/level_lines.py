@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.humanize import Mark
+from rtui.analysis.namespace_figures import Known
 from rtui.analysis.query.behind import Behind, step_of
 from rtui.analysis.query.patterns import pattern_text
 from rtui.analysis.query.query import one_of, query_of
 from rtui.analysis.report.document import CoverageKind, NodeKind, Step
-from rtui.analysis.report.namespaces import Known
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.text.display import SafeText

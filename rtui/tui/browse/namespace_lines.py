@@ -14,7 +14,7 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import RowFacts, Unknown
 from rtui.analysis.humanize import Mark, counted
-from rtui.analysis.report.namespaces import Known, NamespaceFigures
+from rtui.analysis.namespace_figures import Known, NamespaceFigures
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import unpack_inline

@@ -23,9 +23,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rtui.analysis.humanize import Mark
+from rtui.analysis.namespace_figures import Known, NamespaceFigures
 from rtui.analysis.query.behind import Behind, keys_of, within_report
 from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report, Step
-from rtui.analysis.report.namespaces import Known, NamespaceFigures, ReportedNamespaces, ReportPlace
+from rtui.analysis.report.namespaces import ReportedNamespaces, ReportPlace
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.rows.listing import BY_NAME, Sort
 from rtui.keyspace.slices import Steps

@@ -8,9 +8,10 @@ from math import inf
 from typing import Final
 
 from rtui.analysis.humanize import Mark
+from rtui.analysis.namespace_figures import Known, NamespaceFigures
 from rtui.analysis.query.behind import Behind, keys_of, scope_of
 from rtui.analysis.report.document import KeyRecord, Node, Report, Stats
-from rtui.analysis.report.namespaces import Fit, Known, NamespaceFigures, ReportedNamespaces, ReportPlace
+from rtui.analysis.report.namespaces import Fit, ReportedNamespaces, ReportPlace
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.table import find
 from rtui.keyspace.rows.listing import Sort

@@ -10,8 +10,9 @@ from msgspec import structs
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark
+from rtui.analysis.namespace_figures import NOTHING_KNOWN, Known, NamespaceFigures
 from rtui.analysis.report.document import Coverage, CoverageKind, Head, Report, Scope, ServerReport
-from rtui.analysis.report.namespaces import NOTHING_KNOWN, Fit, Known, NamespaceFigures, ReportedNamespaces
+from rtui.analysis.report.namespaces import Fit, ReportedNamespaces
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators

@@ -132,7 +132,7 @@ def test_only_the_same_run_and_filter_can_go_on() -> None:
     same = filter_digest(None, None)
     assert point.why_not(RUN, 0, same) is None
     assert "restarted" in str(point.why_not("other", 0, same))
-    assert "does not tell" in str(point.why_not(None, 0, same))
+    assert "does not report its run id" in str(point.why_not(None, 0, same))
     assert "database" in str(point.why_not(RUN, 1, same))
     assert "filter" in str(point.why_not(RUN, 0, filter_digest(b"*", None)))
 

@@ -138,9 +138,9 @@ async def test_what_has_expired_since_is_left_out_and_what_is_unknown_is_said(fi
     found = await ended(in_rows(rows, "user:*:cart size>100", clock=lambda: later))
     said = " ".join(found.notes)
     assert found.mark is Mark.AT_LEAST
-    assert "could not be decided for size>100: the analysis has no MEMORY USAGE of them." in said
+    assert "keys not checked (size>100): the analysis has no MEMORY USAGE of them." in said
     alone = await ended(in_rows(rows_of(filled, memory_bytes=[None] + [500] * 126), "size>100"))
-    said = "1 key not checked (size>100: the analysis has no MEMORY USAGE of it."
+    said = "1 key not checked (size>100): the analysis has no MEMORY USAGE of it."
     assert said in " ".join(alone.notes)
     everything = await ended(in_rows(rows, "user:*:cart", clock=lambda: later))
     assert everything.mark is Mark.EXACT

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark
+from rtui.analysis.namespace_figures import Known
 from rtui.analysis.query.query import MatchOrder
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import CoverageKind
-from rtui.analysis.report.namespaces import Known
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
