@@ -85,7 +85,7 @@ async def search(visitor: Visitor) -> None:
     await visitor.paste("lock")
     names = visitor.browse.tree_pane.names
     await visitor.until(lambda: names.rows and not names.is_searching, "matches")
-    await visitor.until_shown("Names with", "ecm", "lock:*")
+    await visitor.until_shown("ecm", "lock:*")
     await visitor.settled()
 
 
@@ -93,7 +93,7 @@ async def help_page(visitor: Visitor) -> None:
     """Every command."""
     await visitor.press("question_mark")
     await visitor.until(lambda: isinstance(visitor.app.screen, HelpScreen), "the help")
-    await visitor.until_shown("esc closes", "Move", "pgup")
+    await visitor.until_shown("esc closes", "Analyse")
 
 
 async def analysed(visitor: Visitor) -> None:

@@ -145,7 +145,7 @@ async def test_what_has_expired_since_is_left_out_and_what_is_unknown_is_said(fi
     everything = await ended(in_rows(rows, "user:*:cart", clock=lambda: later))
     assert everything.mark is Mark.EXACT
     assert everything.count == 61 - 3  # with the one that Java has serialised
-    assert "3 keys have expired since and are left out." in " ".join(everything.notes)
+    assert "3 keys have expired since and are excluded." in " ".join(everything.notes)
 
 
 @pytest.mark.parametrize(
