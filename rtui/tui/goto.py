@@ -138,7 +138,7 @@ Ranked = tuple[Match, int, Destination]
 
 
 def matching(entries: Sequence[Destination], query: Wanted) -> list[Ranked]:
-    """Return the entries that match, the best ones first; without a text all, by kind and in the order given."""
+    """Return the entries that match, the best first; without a text all but metrics, by kind, in the order given."""
     among = sorted((entry for entry in entries if entry.kind in query.kinds), key=lambda entry: RANKS[entry.kind])
     if not query.text:
         among = [entry for entry in among if entry.kind is not GotoKind.METRIC]

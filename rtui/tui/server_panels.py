@@ -298,13 +298,13 @@ _ORDER: Final = ("health", "settings", "cluster")
 
 
 def _rights(denied: Sequence[Source]) -> tuple[SafeText, ...]:
-    """Return which rights are lacking, and how to get them."""
+    """Return how to get the rights that are lacking, and which these are; first, so that no line breaks the command."""
     if not denied:
         return ()
     groups = {_GROUPS.get(source, "health") for source in denied}
     rights = [f"--with {group}" for group in sorted(groups, key=_ORDER.index)]
     names = ", ".join(sorted(denied))
-    return (SafeText(f"Not permitted: {names}; rtui acl {' '.join(rights)} prints an ACL user that is"),)
+    return (SafeText(f"rtui acl {' '.join(rights)} prints an ACL user for what is not permitted: {names}"),)
 
 
 def _overview(known: Sequence[Panel]) -> tuple[tuple[ServerPanel, Figure], ...]:

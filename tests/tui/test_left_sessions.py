@@ -63,7 +63,7 @@ async def asked(visitor: Visitor, target: Target) -> LeaveScreen:
     await visitor.until(lambda: isinstance(visitor.app.screen, LeaveScreen), "the question")
     screen = visitor.app.screen
     assert isinstance(screen, LeaveScreen)
-    await visitor.until_shown("An analysis is running", "Stay", "End it")
+    await visitor.until_shown("An analysis is running", "Stay", "Stop it")
     return screen
 
 
@@ -157,7 +157,7 @@ async def test_quitting_asks_about_one_that_was_left(valkey: Server, redis70: Se
         await visitor.until(lambda: visitor.is_browsing and visitor.session is not session, "the other server")
         await visitor.press("q")
         await visitor.until(lambda: isinstance(visitor.app.screen, QuitScreen), "the question")
-        await visitor.until_shown("kept as a partial")
+        await visitor.until_shown("Quitting stops it and keeps a partial")
         await visitor.press("q")
         await visitor.until(lambda: visitor.app._exit, "the end")
         assert session.analysis._task is None

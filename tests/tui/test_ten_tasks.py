@@ -210,7 +210,7 @@ async def one_field(user: Operator) -> None:
     await visitor.paste("field:49999")
     await user.press("enter")
     await visitor.until(lambda: user.value.item and user.value.item.name == b"field:49999", "the field")
-    await visitor.until_shown("49999", "1 found")
+    await visitor.until_shown("49999", "1 match ·")
 
 
 async def who_sends_keys(user: Operator) -> None:

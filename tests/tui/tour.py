@@ -268,7 +268,7 @@ async def _look_at_bystanders(visitor: Visitor) -> None:
     """List a namespace, its facts included, without going to any of its keys."""
     await visitor.go_to_namespace(b"bystander")
     await visitor.open()
-    await visitor.until_shown("string            –")
+    await visitor.until_shown("string         none")
     await visitor.press("left")
 
 
@@ -295,7 +295,7 @@ async def _filter(visitor: Visitor) -> None:
     await visitor.until(lambda: visitor.session.status.match is None, "no filter")
     await visitor.whole()
     await visitor.filter("skip")
-    await visitor.until_shown("Names with skip", "skiplist")
+    await visitor.until_shown("Keys matching skip", "skiplist")
     await visitor.press("escape")
     await visitor.go("hash:table")
     await visitor.settled()

@@ -96,8 +96,8 @@ class LatestFindings:
 MOST_LINES: Final = 15
 """Lines that are said about one finding at most."""
 
-LABEL_CELLS: Final = 7
-"""Cells of the words before the lines: `why`, `do`, `query`, `look`."""
+LABEL_CELLS: Final = 9
+"""Cells of the words before the lines: `why`, `do`, `query`, `command`, with two blanks after the longest."""
 
 EVIDENCE: Final = 4
 """The rank of the lines of evidence: where room is short, some may be left out."""

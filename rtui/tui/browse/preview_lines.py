@@ -207,8 +207,8 @@ def _found_text(preview: Preview, count: int, *, is_short: bool) -> SafeText:
         return SafeText("")
     looked_at = min(looked_at, total) if isinstance(total, int) else looked_at
     if is_short:
-        return SafeText(f"{count:,} matches in {looked_at:,}")
-    return SafeText(f"{count:,} matches · {looked_at:,}{_of(total)} scanned")
+        return SafeText(f"{fmt.counted(count, 'match')} in {looked_at:,}")
+    return SafeText(f"{fmt.counted(count, 'match')} · {looked_at:,}{_of(total)} scanned")
 
 
 def _of(total: int | Unknown | None) -> str:

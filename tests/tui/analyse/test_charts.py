@@ -420,7 +420,7 @@ def test_the_cell_under_the_cursor_stands_out() -> None:
     lines = map_lines(field, [1] * SLOTS, flagged(None), 5474, is_count=True)
     marked = [at for at, line in enumerate(lines) if any(span.role is Role.HEAT_ON for span in line)]
     assert marked == [field.place(5474)[0]]
-    assert "!" in said([lines[marked[0]]])
+    assert "›" in said([lines[marked[0]]])
 
 
 def test_load_is_brightness() -> None:

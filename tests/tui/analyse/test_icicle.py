@@ -169,7 +169,7 @@ def test_counters_stand_for_idle_times_where_the_server_keeps_them() -> None:
     root = replace(made.summary.root, stats=replace(made.summary.root.stats, idle=None, frequency=(5, 5)))
     report = replace(made, summary=replace(made.summary, root=root))
     assert look_of(report, Colouring.IDLE)(root.stats).meaning.endswith("counter 0")
-    assert "access counter is 0" in said(legend(report, Colouring.IDLE, 120))
+    assert "cold keys (LFU counter 0)" in said(legend(report, Colouring.IDLE, 120))
 
 
 @pytest.mark.parametrize("colouring", Colouring)
@@ -189,7 +189,7 @@ def test_the_legend_fits_and_says_something(report: Report, colouring: Colouring
 def test_why_there_is_no_colour(state: ColumnState, text: str) -> None:
     made = empty_report()
     report = replace(made, head=replace(made.head, columns={"ttl": ColumnReport(state, "so it is")}))
-    assert said(legend(report, Colouring.NO_TTL, 120)) == f"no colour: time to live {text} (so it is)"
+    assert said(legend(report, Colouring.NO_TTL, 120)) == f"no colour: TTL {text} (so it is)"
 
 
 def test_a_low_chart_leaves_the_meaning_out() -> None:

@@ -121,7 +121,7 @@ async def a_query_and_its_age(visitor: Visitor, server: Server) -> None:
     screen = await search(visitor, "cart ttl:none")
     assert (screen.search.count, screen.search.mark) == (4_000, Mark.EXACT)
     assert " as of " in said(screen)
-    assert "R asks the server" in said(screen)
+    assert "R searches the server" in said(screen)
 
 
 async def the_keys_of_a_namespace_are_sorted(visitor: Visitor, server: Server) -> None:

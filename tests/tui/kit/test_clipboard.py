@@ -243,7 +243,7 @@ async def test_the_longest_text_for_the_terminal(desk: Desk) -> None:
     assert len(desk.sent[0]) <= 100_000
     done = await desk.copy(longest + b"x")
     assert not done.is_taken
-    assert done.failures == ("Of 74,995 bytes are too long for most terminals: the limit is 74,994.",)
+    assert done.failures == ("74,995 bytes are too long for most terminals: the limit is 74,994.",)
     assert len(desk.sent) == 1
 
 
@@ -325,7 +325,7 @@ def test_lines_of_a_text_stay_lines() -> None:
 
 def test_bytes_and_controls_are_told_to_be_escapes() -> None:
     title, lines = shown(b"a\x1b[31m\xff", 200)
-    assert title.startswith("name · 7 bytes · escapes stand for what can't be shown")
+    assert title.startswith("name · 7 bytes · contains escapes: copy as escaped bytes instead")
     assert lines == ["a␛[31m\\xff"]
 
 

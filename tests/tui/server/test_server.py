@@ -319,8 +319,8 @@ async def test_a_user_who_may_nothing_is_told_which_rights_are_lacking(valkey: S
     async with visiting(target_of(valkey, **POOR), tmp_path) as visitor:
         await visitor.connected()
         await visitor.press("exclamation_mark")
-        await visitor.until_shown("rtui acl --with health", "--with settings", "not known")
+        await visitor.until_shown("rtui acl --with health", "--with settings", "checks unknown")
         assert "no problems" not in visitor.text()
         for key, source in (("2", "INFO memory"), ("4", "SLOWLOG GET"), ("6", "INFO clients"), ("7", "CONFIG GET")):
             await visitor.press(key)
-            await visitor.until_shown(f"denied: {source}" if key == "7" else source, "rtui acl --with ")
+            await visitor.until_shown(f"{source}: denied" if key == "7" else source, "rtui acl --with ")
