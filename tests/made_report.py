@@ -374,10 +374,12 @@ def sampled_report() -> Report:
             length_not_asked={b"list": None, b"hash": 62_500},
         ),
     )
-    some = ColumnReport(ColumnState.SOME, "one key in 8, so figures for all keys are estimates")
+    some = ColumnReport(ColumnState.SOME, "read of one key in 8, so figures for all keys are estimates")
     columns = {**exact.head.columns, "idle": some, "length": some}
     scope = replace(exact.head.scope, columns=SAMPLED_COLUMNS)
-    hot = replace(exact.hot, source=HotSource.IDLE, about="idle time in seconds (last use, to the second")
+    hot = replace(
+        exact.hot, source=HotSource.IDLE, about="idle time in seconds (last use); constantly used keys all show 0"
+    )
     return replace(exact, head=replace(exact.head, scope=scope, columns=columns), summary=summary, hot=hot)
 
 

@@ -177,7 +177,7 @@ def test_what_is_to_be_known_of_a_rule(capsys: pytest.CaptureFixture[str]) -> No
     assert run(["check", "--rules", "key-big"]) == 0
     (out, _) = capsys.readouterr()
     assert out in every
-    assert "  do   Divide them into several keys" in out
+    assert "  do   Split it into several keys" in out
     assert run(["check", "--rules", "key-bigg"]) == 2
     assert "Did you mean key-big?" in capsys.readouterr().err
 
@@ -285,7 +285,7 @@ def test_a_registry(
     assert found["key-unregistered"]["keys"] == 100
     assert found["key-unregistered"]["query"] == "pattern:other:{id}"
     assert found["pattern-unused"]["title"] == "No key has the pattern app:gone"
-    assert found["pattern-deprecated"]["title"].endswith("which is to be retired: use app:name")
+    assert found["pattern-deprecated"]["title"].endswith("which is deprecated: use app:name")
     monkeypatch.chdir(tmp_path)
     assert run([*options, "--fail-on", "error", "--format", "sarif"]) == 1
     log = json.loads(capsys.readouterr().out)
@@ -326,7 +326,7 @@ def test_a_single_key_that_nobody_registered(
         "5 keys of 2 name patterns have no registered pattern",
     ]
     evidence = "\n".join(found[1]["evidence"])
-    assert "2 keys of no pattern" in evidence
+    assert "2 keys without a listed pattern" in evidence
     assert "n:kkk" in evidence
     assert "… (402 bytes)" in evidence
     assert "… (70,000 bytes)" in evidence

@@ -63,9 +63,9 @@ def test_json(pair: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         (["memory>+1000%", "shop: keys>=+200", "new-namespaces>0"], 1, "reached: shop: keys>=+200 (it is 200 keys)"),
         (["shop no-ttl>+5pt"], 0, ""),
         (["shop no-ttl>=+5pt"], 1, "reached"),
-        (["nobody keys>1"], 3, "can't be checked: nobody keys>1 (neither report has a namespace of this name)"),
+        (["nobody keys>1"], 3, "can't be judged: nobody keys>1 (neither report has a namespace of this name)"),
         (["nobody keys>1", "keys>1"], 1, "reached: keys>1"),
-        (["memory>20%"], 2, "memory>20%: a change in percent has a sign"),
+        (["memory>20%"], 2, "memory>20%: a change in percent needs a sign, as in 'memory>+20%'"),
         (["ke\x1bys>1"], 2, "ke␛ys>1: write it like"),
     ],
 )
@@ -90,7 +90,7 @@ def test_what_can_not_be_judged_has_its_own_code(
     names = [saved(tmp_path, "a.json", made_report()), saved(tmp_path, "b.json", other)]
     assert run(["diff", *names, "--fail-on", threshold]) == 3
     out, err = capsys.readouterr()
-    assert "can't be checked" in err
+    assert "can't be judged" in err
     assert "CAN'T BE JUDGED" in out
 
 

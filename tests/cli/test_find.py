@@ -627,7 +627,7 @@ def test_what_was_found_before_ctrl_c_is_written(valkey: Server, form: str) -> N
         out, said = first + process.stdout.read(), process.stderr.read()
     assert process.returncode == 130
     assert b"incomplete, since it was interrupted" in said
-    assert "asks PTTL of up to 120,000 keys" in said.decode()
+    assert "then reads PTTL of up to 120,000 keys" in said.decode()
     if form == "json":
         written = json.loads(out)
         assert 0 < len(written["keys"]) < MANY

@@ -124,7 +124,7 @@ def test_columns_reach_the_analysis(valkey: Server, tmp_path: Path, capsys: pyte
     assert run(["report", valkey.url, "--columns", "ttl,idle/8", "--pace", "full"]) == 0
     text = capsys.readouterr().out
     assert "type,ttl,idle/8" in text
-    assert "8 was read of one key in idle time" in text
+    assert "Idle time was read of one key in 8 only" in text
     assert "memory" in text
     assert "not asked: excluded by the options of the analysis" in text
 

@@ -159,7 +159,7 @@ def test_a_service_whose_primary_dies_in_the_middle(
         assert PROMOTED_NOTE in report.head.notes
         assert any(note.endswith("; it is no longer used.") for note in report.head.notes), report.head.notes
     else:
-        assert any("began again" in note for note in report.head.notes), report.head.notes
+        assert any("the scan started again" in note for note in report.head.notes), report.head.notes
 
 
 def pages_of(server: Server) -> int:

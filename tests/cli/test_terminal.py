@@ -123,8 +123,8 @@ def test_it_prints_all_with_what_each_is_for() -> None:
     run("theme", "rtui-light")
     lines = run().splitlines()
     assert [line.split() for line in lines if line.startswith(("theme", "ascii"))] == [
-        ["theme", '"rtui-light"', "Name", "of", "the", "theme;", "--theme", "comes", "first."],
-        ["ascii", "false", "(default)", "Draw", "with", "ASCII", "only,", "as", "with", "--ascii."],
+        ["theme", '"rtui-light"', "Name", "of", "the", "theme;", "--theme", "takes", "precedence."],
+        ["ascii", "false", "(default)", "Draw", "with", "ASCII", "characters", "only,", "as", "with", "--ascii."],
     ]
 
 

@@ -405,7 +405,7 @@ def findings_table(found: Found) -> Table:
     """Return a row for each finding, errors first, then the most costly; its subject is its identity."""
     return Table(
         "findings",
-        "The problem",
+        "Findings",
         COLUMNS,
         tuple(map(_row, found.findings)),
         found.identities,

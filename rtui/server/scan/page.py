@@ -81,7 +81,7 @@ def measured_page(reply: Reply) -> tuple[int, list[bytes], int]:
             raise BeginAgainError(ScanNote.LOST_PLACE)
         if reply.code == NOT_SENT:
             raise ScanRefusedError(f"{reply.text}.")
-        raise ScanRefusedError(f"SCAN was refused: {reply.text.strip()}{_what_to_do(reply)}")
+        raise ScanRefusedError(f"SCAN was refused: {reply.code} {reply.text.strip()}{_what_to_do(reply)}")
     if not isinstance(reply, list) or len(reply) != 2:
         raise ScanRefusedError(f"{_NO_PAGE}.")
     cursor, keys = reply

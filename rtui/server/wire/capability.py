@@ -169,7 +169,7 @@ def capability_from(reply: Reply) -> Capability:
         return _UNTRIED
     if "no such key" in text:
         return _YES
-    reason = reply.text
+    reason = reply.text if reply.code == NOT_SENT else display_text(str(reply))
     if reply.code == "NOPERM" or any(word in text for word in _REFUSING):
         return Capability(Verdict.DENIED, reason)
     if "unknown command" in text or "unknown subcommand" in text or "unknown sub-command" in text:
@@ -277,4 +277,4 @@ def _unknown_by_text(error: ServerError) -> Unknown:
         return Unknown(Reason.UNSUPPORTED, error.text)
     if refuses_command(error):
         return Unknown(Reason(capability_from(error).verdict.value), error.text)
-    return Unknown(Reason.FAILED, error.text)
+    return Unknown(Reason.FAILED, error.text if error.code == "ERR" else str(error))

@@ -221,7 +221,7 @@ async def test_access_counters_of_one_key_in_eight(lfu_server: Server) -> None:
     assert sum(as_estimate(one).value for one in frequency) == pytest.approx(2_000)
     assert report.summary.root.stats.idle is None
     assert report.hot.source is HotSource.FREQUENCY
-    assert of_sample(report) == "access counter was read of one key in 8 only"
+    assert of_sample(report) == "Access counter was read of one key in 8 only"
     assert all(one.frequency is not None for one in report.summary.big.by_memory)
 
 

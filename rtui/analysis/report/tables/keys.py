@@ -188,7 +188,7 @@ def of_sample(report: Report) -> str:
     if report.hot.source not in {HotSource.FREQUENCY, HotSource.IDLE}:
         return ""
     if report.head.scope.columns.idle is Asked.SAMPLED:
-        what = "access counter" if report.hot.source is HotSource.FREQUENCY else "idle time"
+        what = "Access counter" if report.hot.source is HotSource.FREQUENCY else "Idle time"
         return f"{what} was read of one key in {SAMPLE_EVERY} only"
     return looked_at(report)
 
