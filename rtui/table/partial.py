@@ -26,7 +26,7 @@ from rtui.table.patterns import Patterns
 from rtui.table.schema import NEVER
 from rtui.table.slots import Slots, checksums_and_slots, tags_of
 from rtui.table.sums import ChunkRows, Dense, Flags, Spreads, Whole, carried
-from rtui.table.top_keys import Tops
+from rtui.table.tops import Tops
 
 STRING: Final = "string"
 

@@ -242,7 +242,7 @@ async def test_a_scan_that_begins_again_without_end_is_given_up() -> None:
         run = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
         await run.run(reports_meanwhile=False)
     assert run.progress.state is ScanState.FAILED
-    assert "lost its place" in str(run.progress.reason)
+    assert ScanNote.BEGAN_AGAIN.value in str(run.progress.reason)
 
 
 async def test_a_proxy_that_takes_the_place_of_redis_in_the_middle_is_proven_anew(redis810: Server) -> None:

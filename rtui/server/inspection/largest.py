@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import ceil
-from typing import Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from msgspec import structs
 
@@ -32,10 +32,12 @@ from rtui.server import guard, wall_clock
 from rtui.server.facts.answers import NUMBER, expected, queries_of
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES, Command
 from rtui.server.inspection.plan import InspectionPlan
-from rtui.server.inspection.tables import InspectedBatch
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads
 from rtui.table.top_keys import UNKNOWN_LENGTH, TopKeys
+
+if TYPE_CHECKING:  # it is imported with Polars
+    from rtui.server.inspection.tables import InspectedBatch
 
 LATE_SHARE: Final = 1 / 16
 """Most keys of a type that are asked late for their length, as a share of the unsampled keys."""

@@ -264,7 +264,7 @@ def unknown_from(error: ServerError) -> Unknown:
     if error.code == "WRONGTYPE":
         return Unknown(Reason.GONE, "the name now belongs to a key of another type (WRONGTYPE)")
     if error.code in _ELSEWHERE:
-        return Unknown(Reason.FAILED, f"{_ELSEWHERE[error.code]} ({error.text})")
+        return Unknown(Reason.FAILED, f"{_ELSEWHERE[error.code]} ({error})")
     return _unknown_by_text(error)
 
 

@@ -172,7 +172,7 @@ async def test_a_new_password_that_is_refused_ends_the_connection_and_the_next_o
         ("kill -9 $$", "was ended by signal 9 without a message"),
         ("true", "no password"),
         ("printf 'a\\nb'", "more than one line"),
-        ("printf '\\377'", "no text"),
+        ("printf '\\377'", "is not text"),
         ("echo '{\"user\": 1}'", "has no password"),
         ("echo '{pw'", "looks like JSON, but is invalid"),
         ('echo \'{"password": "p", "username": 1}\'', "username is not text"),
@@ -190,7 +190,7 @@ async def test_a_command_that_fails_says_why(command: str, said: str) -> None:
 async def test_a_command_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(credentials, "COMMAND_S", 0.05)
     connection = connection_to(Target(login=Login(command=Secret("sleep 60"))))
-    with pytest.raises(ConnectFailure, match="has not ended"):
+    with pytest.raises(ConnectFailure, match="did not finish"):
         await connection.open()
     await connection.close()
 

@@ -205,7 +205,7 @@ def test_only_replicas_where_there_are_none_ends_before_it_begins(
         for words in (["report", "-u", server.url], ["find", "-u", server.url, "type:string"]):
             assert run([*words, "--replicas", "only"]) == ExitCode.SERVER
             said = capsys.readouterr().err
-            assert f"No replica of {server.host}:{server.port} can be asked." in said
+            assert f"No replica of {server.host}:{server.port} is available." in said
             assert "--replicas prefer" in said
 
 
@@ -225,7 +225,7 @@ async def test_only_replicas_of_one_server_without_any(valkey: Server, monkeypat
     monkeypatch.setattr("rtui.server.deployment.replicas.CHOICE_S", 0.5)
     target = target_of(valkey, replicas="only")
     async with deployed(target) as deployment:
-        with pytest.raises(ConnectFailure, match="can be asked"):
+        with pytest.raises(ConnectFailure, match=r"No replica of .* is available"):
             await deployment.scanned()
 
 

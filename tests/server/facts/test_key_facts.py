@@ -237,7 +237,7 @@ async def test_the_length_of_a_key_whose_name_another_one_has_taken_says_so(valk
         length = (await key_facts(watched, b"key")).length
     assert isinstance(length, Unknown)
     assert length.reason is Reason.GONE
-    assert "another key" in length.detail
+    assert "a key of another type" in length.detail
 
 
 async def test_under_an_lfu_policy_there_is_a_frequency_and_no_idle_time(lfu_server: Server) -> None:

@@ -75,7 +75,7 @@ def test_the_file_ends_at_its_limit(tmp_path: Path, name: str) -> None:
     assert read.end is not None
     assert read.end.why == "size"
     assert [one.reply for one in read.exchanges] == list(range(len(read.exchanges)))
-    assert "largest size" in recorder.why_ended
+    assert "maximum size" in recorder.why_ended
     recorder.add(Key(0, "down"))  # nothing more, and no failure
 
 

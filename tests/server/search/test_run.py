@@ -240,7 +240,7 @@ async def test_keys_that_are_refused_are_not_taken_for_others(redis70: Server) -
         assert any("30 keys not checked (ttl:none" in note for note in run.notes)
         for line in ("size>1", "len>0", "type:string size<1m"):  # the type decides what asking costs
             run = await found(connection, line)
-            notes = [note for note in run.notes if "30 keys could not be decided" in note]
+            notes = [note for note in run.notes if "30 keys not checked" in note]
             assert notes, line
             assert all("is denied for some keys" in note for note in notes), notes
             assert not any("nobody knows" in note for note in run.notes)
@@ -373,7 +373,7 @@ async def test_how_many_keys_match_is_estimated(valkey: Server, monkeypatch: pyt
         assert run.preparation.ahead is not None
         assert run.preparation.plan is not None
         sentence = run.preparation.plan.sentence(run.preparation.ahead, "full")
-        assert sentence.startswith("lists 30,000 names, then asks PTTL of ≈ ")
+        assert sentence.startswith("scans 30,000 keys, then reads PTTL of ≈ ")
         await run.run()
         assert run.count == 15_000
 

@@ -128,7 +128,7 @@ async def test_known_formats_are_no_bitmap_and_named_where_no_decoder_names_them
             assert decode(shown.window.data).chain == chain
         shown = await looked_at(connection, b"archive")
         assert shown.kind is PreviewKind.BINARY
-        assert shown.notes == ("it begins as a ZIP archive does",)
+        assert shown.notes == ("it begins like a ZIP archive",)
 
 
 async def test_json_larger_than_a_window_is_read_whole_up_to_the_widest_window(valkey: Server) -> None:
