@@ -330,7 +330,10 @@ def _marked(field: RowField, columns: tuple[TreeColumn, ...], sign: str) -> Safe
     """Return the title of a place with the sign of the order at the column that orders the rows."""
     title = field.title
     if field.namespace in columns and field.key not in columns:
-        return SafeText(title.replace(str(field.namespace), f"{field.namespace} {sign}", 1))
+        column = str(field.namespace)
+        if column not in title and field.namespace is not None:
+            column = _TITLES[field.namespace]
+        return SafeText(title.replace(column, f"{column} {sign}", 1))
     return SafeText(f"{title} {sign}")
 
 

@@ -313,7 +313,8 @@ def tab_lines(value: ShownValue, now_s: float | None, width: int, *, has_registr
     if decoders and short:
         notes.insert(-1, _with_separators([decoders, short]))
     titles = [literal("Value"), literal("Slot"), *([literal("References")] if has_registry else [])]
-    return [(), tab_line(titles, value.tab, [*notes, page, short, bare, age], width)]
+    bare_age = () if asked_at_s is None else age_line(asked_at_s, now_s, is_short=True)
+    return [(), tab_line(titles, value.tab, [*notes, page, short, bare, age, bare_age], width)]
 
 
 def note_action(span: Span) -> str | None:

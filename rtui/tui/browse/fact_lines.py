@@ -225,10 +225,10 @@ def _frequency(frequency: Frequency) -> SafeText:
     return joined(parts, " ")
 
 
-def age_line(asked_at_s: float, now_s: float | None) -> Line:
+def age_line(asked_at_s: float, now_s: float | None, *, is_short: bool = False) -> Line:
     """Return how long ago facts were fetched, changing every ten seconds at most; nothing while they are fresh."""
     age = ago(None if now_s is None else now_s - asked_at_s)
-    return (Span(SafeText(f"updated {age}"), Role.MUTED),) if age else ()
+    return (Span(age if is_short else SafeText(f"updated {age}"), Role.MUTED),) if age else ()
 
 
 def moment(moment_s: float, now_s: float, cells: int) -> SafeText:

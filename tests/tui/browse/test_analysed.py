@@ -35,12 +35,13 @@ async def test_bytes_and_keys_without_ttl_stand_beside_every_namespace(width: in
         assert "1.18 MiB" in row(user, " shop ")
         assert "63%" in row(user, " shop ")
         assert "analysed 12m ago" in header(user)
-        assert "bytes" in header(user)
+        assert "memory" in header(user)
+        assert "no TTL" in header(user)
 
 
 async def test_before_an_analysis_nothing_is_there_of_it() -> None:
     async with browsing() as user:
-        assert "bytes" not in header(user)
+        assert "no TTL" not in header(user)
         assert "analysed" not in header(user)
 
 
@@ -77,13 +78,13 @@ async def test_a_report_of_other_keys_is_not_shown() -> None:
     session = FixedSession()
     session.analysis = FixedAnalysis(scoped(report_of(keys()), match=b"shop:*"))
     async with browsing(session) as user:
-        assert "bytes" not in header(user)
+        assert "no TTL" not in header(user)
     session.analysis = FixedAnalysis(scoped(report_of(keys()), separators=(b"-",)))
     async with browsing(session) as user:
-        assert "bytes" not in header(user)
+        assert "no TTL" not in header(user)
 
 
-@pytest.mark.parametrize(("sort", "column"), [("bytes", "bytes ↓"), ("mean", "mean ↓"), ("TTL", "no TTL / TTL ↓")])
+@pytest.mark.parametrize(("sort", "column"), [("bytes", "memory ↓"), ("mean", "mean ↓"), ("TTL", "no TTL / TTL ↓")])
 async def test_sorting_by_a_figure_shows_it_and_follows_it(sort: str, column: str) -> None:
     settings = SettingsFile()
     settings.choose("tree.sort", sort)
@@ -111,9 +112,9 @@ async def test_the_list_of_orders_parts_of_names_and_namespaces_of_one_pattern()
         await user.settled()
         assert user.screen.settings.settings.tree.sort == "keys"
         await user.press("slash", *"cart")
-        assert "bytes" not in header(user)
+        assert "no TTL" not in header(user)
         await user.press("escape")
-        await user.until(lambda: "bytes" in header(user))
+        await user.until(lambda: "no TTL" in header(user))
         await user.press("home", "enter", "down", "enter")
         assert "≈ 521 B" in row(user, "▸ 17 ")
         assert "≈" not in row(user, " user ")
@@ -130,7 +131,7 @@ async def test_the_order_is_remembered() -> None:
 async def test_a_click_on_a_title_sorts_by_it_and_another_one_the_other_way() -> None:
     async with browsing(analysed_session(), (200, 50), settings=SettingsFile()) as user:
         for title, sort, sign in (
-            *(("keys", "-keys", "↑"), ("bytes", "bytes", "↓"), ("mean", "mean", "↓")),
+            *(("keys", "-keys", "↑"), ("memory", "bytes", "↓"), ("mean", "mean", "↓")),
             *(("no TTL", "TTL", "↓"), ("analysed", "name", "↑")),
         ):
             bar = user.screen.tree_pane.header

@@ -248,7 +248,10 @@ REFUSED = Progress(state=ScanState.FAILED, fraction=None, reason=SafeText("NOPER
     ("status", "texts"),
     [
         (COMPLETE, ("db0 is empty", "db1 has 120")),
-        (replace(COMPLETE, outdated=Outdated.GREW), ("db0 was empty", "when it was scanned. Press R\n to rescan.")),
+        (
+            replace(COMPLETE, outdated=Outdated.GREW),
+            ("db0 was empty", "had no keys when it was scanned. Press R to rescan."),
+        ),
         (replace(COMPLETE, complete=False, progress=REFUSED), ("NOPERM",)),
     ],
     ids=["empty", "no longer", "refused"],

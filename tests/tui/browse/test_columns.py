@@ -64,7 +64,7 @@ def test_no_row_has_a_blank_place(is_analysed: bool, width: int, is_cluster: boo
 
 def test_wide_trees_show_more_of_keys_below_longer_bars() -> None:
     assert [(place.namespace, place.title) for place in lay_out_row(106).fields[2:]] == [
-        (TreeColumn.BAR, "size"),
+        (TreeColumn.BAR, "memory"),
         (TreeColumn.BAR, "length"),
         (TreeColumn.BAR, "idle"),
         (TreeColumn.BAR, "encoding"),
@@ -89,7 +89,7 @@ def test_narrow_trees_share_places_between_namespaces_and_keys() -> None:
         (TreeColumn.SHARE, TreeColumn.TTL),
         (TreeColumn.BAR, TreeColumn.SIZE),
     ]
-    assert [place.title for place in shared] == ["keys / type", "share / TTL", "size"]
+    assert [place.title for place in shared] == ["keys / type", "share / TTL", "memory"]
 
 
 def test_very_narrow_trees_have_names_only() -> None:

@@ -109,8 +109,8 @@ def test_biggest_keys_and_patterns_stand_above_what_is_directly_below() -> None:
 
 def test_where_no_big_key_is_it_says_how_big_its_keys_can_be() -> None:
     text = shown(STORE.root.child(b"lock:"), TreeFigures(REPORT))
-    assert "None of the biggest keys is here: all are 272 B at most." in text
-    assert "at most" not in shown(STORE.root.child(b"lock:"), TreeFigures(PARTIAL))
+    assert "None of the biggest keys is here: all are 272 B or less." in text
+    assert "or less" not in shown(STORE.root.child(b"lock:"), TreeFigures(PARTIAL))
     assert "None of the biggest keys found is here." in shown(STORE.root.child(b"lock:"), TreeFigures(PARTIAL))
 
 

@@ -96,7 +96,7 @@ async def test_a_key_that_goes_is_said_to_be_gone_and_watched_on() -> None:
         await user.press("W")
         session.is_gone = True
         await refreshed(user)
-        await user.until(lambda: "no longer there" in detail_text(user))
+        await user.until(lambda: "no longer exists" in detail_text(user))
         session.is_gone = False
         await refreshed(user)
         await user.until(lambda: "100 items" in detail_text(user))

@@ -64,7 +64,7 @@ def test_what_is_not_known_is_said() -> None:
     assert said(detail(None)) == ["asking…"]
     assert said(detail(None, b"gone")) == ["The key no longer exists."]
     assert "has no pattern" in said(detail(KeyReferences(), b"plain"))[0]
-    assert "says of no value of jobs:failed" in said(detail(KeyReferences(), b"jobs:failed"))[0]
+    assert "declares no references for jobs:failed." in said(detail(KeyReferences(), b"jobs:failed"))[0]
     assert said(detail(replace(LINKS, outgoing=(), twins=(), incoming=(), notes=()))) == [
         "The value contains no reference to a key."
     ]

@@ -158,7 +158,7 @@ async def test_a_key_that_expires_while_it_is_looked_at(valkey: Server, tmp_path
         await visitor.press("r")
         await visitor.until(lambda: "expired" in visitor.text(visitor.tree), "the end in the tree")
         await visitor.until(lambda: "gone" in visitor.text(visitor.tree), "the answer in the tree")
-        await visitor.until(lambda: "no longer there" in visitor.text(visitor.pane), "the answer in the details")
+        await visitor.until(lambda: "no longer exists" in visitor.text(visitor.pane), "the answer in the details")
 
 
 RUNNING = replace(COMPLETE, complete=False, progress=Progress(state=ScanState.RUNNING, fraction=0.1))
@@ -421,7 +421,7 @@ async def test_more_keys_than_can_be_remembered_are_not_asked(monkeypatch: pytes
         await user.press("enter")
         await sort_by(user, Sort.TTL)
         assert user.session.asked == []
-        assert "too many" in str([one.message for one in user.screen.app._notifications])
+        assert "44 keys exceed the limit of 40 keys" in str([one.message for one in user.screen.app._notifications])
 
 
 async def test_escape_ends_it_and_keys_stay_by_name() -> None:
@@ -433,7 +433,7 @@ async def test_escape_ends_it_and_keys_stay_by_name() -> None:
         user.screen.tree_pane.work.sort_by(Sort.MEMORY)
         await user.until(lambda: user.screen.tree_pane.ranking.is_under_way)
         user.screen.flush()
-        assert "asked 0 of 44 keys" in ranked_header(user)
+        assert "read 0 of 44 keys" in ranked_header(user)
         await user.press("escape")
         assert not user.screen.tree_pane.ranking.is_under_way
         assert keys_listed(user) == by_name

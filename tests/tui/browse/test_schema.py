@@ -322,7 +322,7 @@ async def test_an_analysis_fills_the_columns_and_rows_are_sorted_by_them() -> No
         await user.press("F")
         assert "by names" in header(user)  # which tell of more keys than a part of an analysis
         assert "≥" not in "".join(lines(user))
-        assert "bytes" not in header(user)
+        assert "memory" not in header(user)
         with_report(session, report_of(keys(), CoverageKind.PARTIAL))
         await user.until(lambda: "analysis running" in header(user))
         assert "≥ 4,900" in lines(user)[0]
@@ -330,7 +330,7 @@ async def test_an_analysis_fills_the_columns_and_rows_are_sorted_by_them() -> No
         level = cursor(user)
         with_report(session, report_of([name for name in keys() if name != b"gone"]), age_s=725.0)
         await user.until(lambda: "Schema · analysed 12m ago" in header(user))
-        assert "bytes" in header(user)
+        assert "memory" in header(user)
         assert cursor(user).path == level.path
         assert cursor(user) is not level
         assert "1.18 MiB" in lines(user)[0]
@@ -338,14 +338,14 @@ async def test_an_analysis_fills_the_columns_and_rows_are_sorted_by_them() -> No
         for section in ("Types", "TTL", "Sizes", "Examples"):
             assert section in user.body
         await user.press("greater_than_sign", "greater_than_sign")
-        assert "bytes ↓" in header(user)
+        assert "memory ↓" in header(user)
         await user.press("home")
         assert pattern(user) == b"huge"
         await user.press("S")
         await user.press("home")
         assert pattern(user) == b"{}"
         await user.press("F")
-        assert "bytes ↑" in header(user)
+        assert "memory ↑" in header(user)
 
 
 async def test_without_rows_it_says_why_and_while_a_scan_goes_on_more_names_come() -> None:
@@ -432,7 +432,7 @@ async def test_a_walk_through_the_schema(valkey: Server, tmp_path: Path) -> None
         await visitor.until_shown("no TTL", "{id} ×200")
         await visitor.press("home")
         await visitor.until(lambda: visited_pattern(visitor) == b"user:", "the first level")
-        await visitor.until_shown("hash", "200", "set", "190", "No key expires.")
+        await visitor.until_shown("hash", "200", "set", "190", "No key has a TTL.")
         visitor.check_harmless()
         await visitor.press("escape")
         await visitor.until(lambda: visitor.tree.display and visitor.row.key() == b"user:", "the names")

@@ -23,7 +23,7 @@ async def test_a_name_leads_to_its_key_or_stays_a_search(valkey: Server, tmp_pat
             await visitor.until_shown(name)
         assert visitor.session.status.match is None
         await visitor.filter("user:")
-        await visitor.until_shown("Names with user:", "user")
+        await visitor.until_shown("Keys matching user:", "user")
         await visitor.press("escape")
         await visitor.until(lambda: visitor.browse.tree_pane.names.needle is None, "all names")
         for pattern in (b"user:[:/]", b"other:*"):

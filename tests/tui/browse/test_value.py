@@ -169,7 +169,7 @@ async def test_a_part_of_a_name_is_found_page_by_page_and_escape_shows_all_again
         await user.press("slash", *"field:", "enter")
         assert user.session.asked == [f"find b'field:' from {at}" for at in range(0, 50_000, 2_000)]
         assert item_of(user).name == b"field:0"
-        assert "50 matches · 50,000 of 50,000 scanned" in titles(user) or "50 found in 50,000" in titles(user)
+        assert "50 matches · 50,000 of 50,000 scanned" in titles(user) or "50 matches in 50,000" in titles(user)
         await user.press("escape")
         assert item_of(user).name == b"email"
         assert user.has_keyboard(user.screen.detail_pane.body)
@@ -253,7 +253,7 @@ async def test_what_is_decoded_from_the_beginning_has_no_pages_and_its_bytes_do(
         assert "JSON d · first 46.9 KiB of 256 MiB" in titles(user)
         assert "n Next page" not in user.footer
         await user.press("n")
-        assert "has no pages" in next(iter(user.pilot.app._notifications)).message
+        assert "Decoded values have no pages" in next(iter(user.pilot.app._notifications)).message
         await user.press("d", "d", "enter")
         assert "text by hand d · bytes 0–4,096  n ›" in titles(user)
         assert "n Next page" in user.footer
@@ -276,7 +276,7 @@ async def test_an_index_is_gone_to_escape_goes_back_from_each_place_and_then_to_
             assert shown in titles(user)
             assert user.has_keyboard(user.screen.detail_pane.body)
         await user.press("o", "x", "enter")
-        assert any("no whole number" in notice.message for notice in user.pilot.app._notifications)
+        assert any("not a whole number" in notice.message for notice in user.pilot.app._notifications)
         await user.press("o", *"100", "enter", "tab")
         await user.until(lambda: user.has_keyboard(user.screen.tree_pane.key_tree))
         await opened(user, HASH)
@@ -494,7 +494,7 @@ def test_positions_say_what_they_do_not_know() -> None:
     assert position_text(replace(base, page=span, total=50)) == "1–2 of 5 · score 1 to 2"
     found = replace(base, page=Page(find=Find(b"x")), total=50, looked_at=2_000)
     assert position_text(found) == "2 matches · 50 of 50 scanned"
-    assert position_text(replace(found, total=Unknown(Reason.DENIED)), is_short=True) == "2 found in 2,000"
+    assert position_text(replace(found, total=Unknown(Reason.DENIED)), is_short=True) == "2 matches in 2,000"
     window = replace(base, rows=(), columns=(), window=StringWindow(4_096, b"x" * 4_096), total=500_000_000)
     assert position_text(window) == "bytes 4,096–8,192 of 500,000,000"
 

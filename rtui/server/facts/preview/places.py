@@ -125,7 +125,7 @@ def _indexed(reader: ValueReader, text: str, step: int, *, is_dense: bool) -> Pa
     """Return the page at an index; a negative one counts from the end if there are no gaps. Raises Refused."""
     index, length = _number(text), reader.facts.length
     if index is None:
-        raise _no(f"{text!r} is no whole number")
+        raise _no(f"{text!r} is not a whole number")
     if index < 0 and is_dense and isinstance(length, int):
         index = max(0, length + index)
     if not 0 <= index <= (MAX_INDEX if is_dense else MAX_ARRAY_INDEX):

@@ -68,7 +68,7 @@ def test_an_index_of_a_list_is_the_first_row_and_pages_lead_both_ways(server: Se
         if before is not None:
             assert (before.position, before.seen) == (max(0, index - 100),) * 2
     assert "11,999" in why_not(server, "12000")
-    assert "no whole number" in why_not(server, "first")
+    assert "not a whole number" in why_not(server, "first")
 
 
 def test_an_offset_of_a_string(server: Server) -> None:
