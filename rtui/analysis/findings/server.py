@@ -180,7 +180,9 @@ def _judged(line: Line, found: Found) -> Line:
     broken = [one for one in found.findings if one.rule == line.rule]
     if not broken or (line.normal and line.value == line.normal):  # such as a last RDB that is ok, where the AOF failed
         return replace(line, state=State.NORMAL)
-    return replace(line, state=_STATES[broken[0].severity], said=_joined([broken[0].title, line.said]))
+    title = broken[0].title
+    said = _joined([title] if line.said in title else [title, line.said])
+    return replace(line, state=_STATES[broken[0].severity], said=said)
 
 
 def _joined(texts: Iterable[str]) -> SafeText:

@@ -80,9 +80,9 @@ async def test_a_folder_that_can_not_be_written_to(server: Server, tmp_path: Pat
             await looked.look()
     assert looked.broken == ["persistence-failing"]
     found = looked.finding("persistence-failing")
-    assert found.title == "The last RDB failed"
+    assert found.title == "The last RDB save failed"
     assert found.evidence[0].endswith("since the last RDB save")
-    assert found.evidence[1] == "writes go on: save is empty"
+    assert found.evidence[1] == "writes continue: save is empty"
     assert looked.wrong("persistence", "rdb_last_bgsave_status", State.BAD).value == "err"
 
 
@@ -92,7 +92,7 @@ async def test_a_disk_that_is_full(server: Server, tmp_path: Path) -> None:
         async with looking(own) as looked:
             await save_in_background(own)
             await looked.look()
-            assert looked.finding("persistence-failing").title == "The last RDB failed"
+            assert looked.finding("persistence-failing").title == "The last RDB save failed"
             own.admin.config_set("save", "3600 100000")
             await looked.look()
             says = "writes fail with MISCONF: stop-writes-on-bgsave-error is yes"
@@ -101,7 +101,7 @@ async def test_a_disk_that_is_full(server: Server, tmp_path: Path) -> None:
                 own.admin.set("a", "b")
             own.admin.config_set("stop-writes-on-bgsave-error", "no")
             await looked.look()
-            assert any("writes go on" in text for text in looked.finding("persistence-failing").evidence)
+            assert any("writes continue" in text for text in looked.finding("persistence-failing").evidence)
             own.admin.flushall()
             (folder / "dump.rdb").unlink(missing_ok=True)
             await save_in_background(own)
@@ -140,7 +140,7 @@ async def test_a_rewrite_of_the_aof_that_fails(server: Server, tmp_path: Path) -
             await eventually(lambda: own.admin.info("persistence")["aof_last_bgrewrite_status"] == "err")
             await looked.look()
     assert looked.broken == ["persistence-failing"]
-    assert looked.finding("persistence-failing").title == "The last rewrite of the AOF failed"
+    assert looked.finding("persistence-failing").title == "The last AOF rewrite failed"
 
 
 async def test_forks(server: Server, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ async def test_forks(server: Server, tmp_path: Path) -> None:
             await looked.look()
             await usual.look()
     assert looked.broken == ["fork-slow"]
-    assert "per GiB used; 9ms to 13ms are usual" in looked.finding("fork-slow").evidence[0]
+    assert "per GiB used; 9ms to 13ms is usual" in looked.finding("fork-slow").evidence[0]
     assert "all clients wait during a fork" in looked.wrong("persistence", "latest_fork").said
     assert usual.broken == []
 

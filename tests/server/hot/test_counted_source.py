@@ -81,7 +81,7 @@ def test_keys_whose_last_use_was_rtuis_own_do_not_lead_the_list() -> None:
     records = (idle(b"old", 1), idle(b"unknown", 0), idle(b"used since", 5), idle(b"late", 90))
     found = source_of(*records, is_lfu_policy=False, own_reads=own_reads)
     assert [(one.record.key, one.value) for one in found.lists[0].keys] == [(b"used since", 5.0), (b"late", 90.0)]
-    assert any(text.startswith("2 keys are left out") for text in found.better)
+    assert any(text.startswith("2 keys are excluded: last accessed by rtui") for text in found.better)
 
 
 def test_under_a_policy_that_counts_writes_reads_change_nothing() -> None:

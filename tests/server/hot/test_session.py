@@ -172,4 +172,4 @@ async def test_servers_that_nobody_knows_are_asked(product: str | None, version:
 async def test_a_shape_that_nobody_knows(reply: Reply) -> None:
     found = await source_of(Scripted("redis", (9, 0, 0), hotkeys=reply))
     assert not found.lists
-    assert "shape" in found.better[0]
+    assert "unknown format" in found.better[0]
