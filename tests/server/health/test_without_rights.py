@@ -44,7 +44,7 @@ async def test_each_panel_says_which_right_it_lacks(server: Server) -> None:
         for source in set(panel.sources) & denied_in(looked):
             assert source in says[panel.id], panel.id
             assert source in says[OVERVIEW]
-    assert all("Not permitted: " in text and "rtui acl --with " in text for text in says.values()), says
+    assert all("not permitted: " in text and "rtui acl --with " in text for text in says.values()), says
     assert "rtui acl --with settings" in says["configuration"]
     assert "rtui acl --with health --with settings" in says[OVERVIEW]
     lines = [line for panel in looked.health.panels for line in panel.lines]
@@ -69,9 +69,9 @@ async def test_one_right_that_is_lacking(valkey: Server, rule: str, panel: str, 
     async with looking(valkey, user=POOR) as looked:
         await looked.look()
     says = told(looked, denied_in(looked))
-    assert f"Not permitted: {source}" in says[panel] or f", {source}" in says[panel]
+    assert f"not permitted: {source}" in says[panel] or f", {source}" in says[panel]
     others = "\n".join(text for one, text in says.items() if one not in (panel, OVERVIEW))
-    assert rule == "-info" or ("Not permitted" not in others and "denied" not in others)
+    assert rule == "-info" or ("not permitted" not in others and "denied" not in others)
 
 
 async def test_a_line_of_acl_is_enough(server: Server) -> None:
