@@ -95,7 +95,7 @@ class Dump:
 
     @property
     def note(self) -> SafeText:
-        """What the figures are of: the dump's server and time, and keys that are not shown."""
+        """The server and the time of the dump, and how many keys are not shown."""
         by = "" if self.head.server is None else f", dump of {self.head.server}"
         expired = humanize.counted(self.left_out, "key")
         missing = f"; {expired} that have expired since are not shown" if self.left_out else ""
@@ -191,7 +191,12 @@ def _loaded(
     if not programs:
         find_program()  # says what to install
     failed: DumpError | None = None
-    for kind in map(_Program.of, programs):
+    for one in programs:
+        try:
+            kind = _Program.of(one)
+        except EmbeddedServerError as error:
+            failed = failed or DumpError(path, error.happened, error.remedy)
+            continue
         with _started(path, kind) as server:
             try:
                 left_out = _load(server, imports=kind.imports, on_progress=on_progress)

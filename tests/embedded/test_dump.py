@@ -144,6 +144,25 @@ def test_what_is_wrong_with_a_file_is_said(kind: str, valkey: Server, tmp_path: 
     assert expected in err
 
 
+def test_an_unknown_type_is_said_whatever_other_servers_are_found(
+    redis810: Server, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    redis810.admin.hset("hash", "field", "value")
+    redis810.admin.execute_command("HEXPIRE", "hash", "1000", "FIELDS", "1", "field")
+    redis810.admin.save()
+    path = tmp_path / "dump.rdb"
+    path.write_bytes((redis810.folder / "dump.rdb").read_bytes())
+    old = tmp_path / "redis-server"
+    old.write_text("#!/bin/sh\necho Redis server v=5.0.3 sha=00000000:0 malloc=libc bits=64 build=0\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code, _, err = cli("report", path)
+    assert code == ExitCode.USAGE
+    assert "a type that this server does not know" in err
+    code, out, err = cli("find", path, "*", "--server-binary", binaries()["redis-8.10"].path)
+    assert (code, out) == (0, "hash\n"), err
+
+
 def test_more_memory_than_is_free_is_refused(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "huge.rdb"
     path.write_bytes(b"REDIS0011" + aux(b"used-mem", str(1 << 60).encode()))
