@@ -136,13 +136,14 @@ class NamespaceTally:
 def count(found: float, n: int, population: Population) -> Estimate | None:
     """Return how many keys there are of which `found` were among n sampled ones: at least those.
 
-    None where the population is not known.
+    None where the population is not known. The lower bound has Yates's correction, or it would be above the truth for
+    a single key even where the sample is a large part.
     """
     if population is None:
         return None
     among = as_estimate(population)
-    part = wilson(found, n, population)
-    below = math.hypot((part.value - part.low) * among.value, part.value * (among.value - among.low))
+    part, low = wilson(found, n, population), wilson(max(0.0, found - 0.5), n, population).low
+    below = math.hypot((part.value - low) * among.value, part.value * (among.value - among.low))
     above = math.hypot((part.high - part.value) * among.value, part.value * (among.high - among.value))
     value = part.value * among.value
     return Estimate(max(float(found), value - below) if value >= found else value, value, value + above)

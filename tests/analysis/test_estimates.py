@@ -345,3 +345,11 @@ def test_every_estimator_gives_an_interval(found: int, n: int, size: int, sum_: 
         made += [total(sum_, squares, n, population, largest=sum_), mean(sum_, squares, n, population, largest=sum_)]
     for one in made:
         assert one is None or one.low <= one.value <= one.high
+
+
+@pytest.mark.parametrize(("n", "population"), [(20, 21), (1_500, 8_000), (1_000, 15_000)])
+def test_a_single_key_that_was_seen_may_be_the_only_one(n: int, population: int) -> None:
+    """In a sample of a fifteenth it is seen too often for an interval of 95 % to leave it out."""
+    found = count(1, n, population)
+    assert found is not None
+    assert found.low == pytest.approx(1)
