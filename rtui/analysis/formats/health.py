@@ -244,10 +244,7 @@ def health_page(
         return BlockPage("rtui health", [*_node_blocks(nodes[0], "", sections), *lists], head=_head(nodes))
     blocks: list[Block] = []
     if in_browser:
-        names = [SafeText(one.view.latest.node) for one in nodes]
-        wrong = {name: one.health.headline for name, one in zip(names, nodes, strict=True) if one.health.headline}
-        latest = {name: one.view.latest for name, one in zip(names, nodes, strict=True)}
-        blocks.append(nodes_table(latest, wrong))
+        blocks.append(_nodes_table(nodes))
     for number, one in enumerate(nodes, 1):
         prefix = f"n{number}-"
         blocks.append(Section(one.title, [Items(one.bases), *_node_blocks(one, prefix, sections)], prefix=prefix))
@@ -283,11 +280,15 @@ def _summary(pages: Sequence[NodePage]) -> Iterator[Block]:
         yield _main_metrics(pages[0])
 
 
+def _nodes_table(pages: Sequence[NodePage]) -> Table:
+    named = [(SafeText(one.view.latest.node), one) for one in pages]
+    wrong = {name: one.health.headline for name, one in named if one.health.headline}
+    return nodes_table({name: one.view.latest for name, one in named}, wrong)
+
+
 def _states_table(pages: Sequence[NodePage]) -> Table:
     """Return the nodes, those with findings first, in the width of a terminal."""
-    names = [SafeText(one.view.latest.node) for one in pages]
-    wrong = {name: one.health.headline for name, one in zip(names, pages, strict=True) if one.health.headline}
-    table = nodes_table({name: one.view.latest for name, one in zip(names, pages, strict=True)}, wrong)
+    table = _nodes_table(pages)
     kept = [at for at, column in enumerate(table.columns) if column.id in _STATES]
     rows = tuple(tuple(row[at] for at in kept) for row in table.rows[:MOST_NODES])
     note = f"The first {MOST_NODES} of {len(pages):,}." if len(pages) > MOST_NODES else ""
