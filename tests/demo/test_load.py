@@ -127,14 +127,14 @@ def test_packed_writes_are_read_back() -> None:
 
 def test_refused_writes_are_told() -> None:
     require("valkey-9.1")
-    with EmbeddedServer("demo", []) as server, server.connect() as connection:
+    with EmbeddedServer() as server, server.connect() as connection:
         errors = send(connection, [("SET", "a", 1), ("LPUSH", "a", 1), ("NONSENSE", "a")])
         assert [error.split()[0] for error in errors] == ["WRONGTYPE", "ERR"]
 
 
 def test_the_loader_ends_with_the_server() -> None:
     require("valkey-9.1")
-    with EmbeddedServer("demo", []) as server:
+    with EmbeddedServer() as server:
         loader = start_loading(server, 10_000_000)
         os.kill(server.pid, signal.SIGKILL)
         assert loader.wait(timeout=20) == 1

@@ -20,8 +20,8 @@ from tests.conftest import require
 HOLD = """
 import os, sys
 from rtui.embedded.server import EmbeddedServer
-with EmbeddedServer("demo", []) as server:
-    print(server.pid, server.target.socket_path, flush=True)
+with EmbeddedServer() as server:
+    print(server.pid, server.socket_path, flush=True)
     {then}
 """
 """A process that holds the demo's server and then does something, by default waiting for ever."""
@@ -115,13 +115,13 @@ def test_a_child_of_rtui_does_not_keep_the_server_alive() -> None:
 
 
 def test_two_demos_live_side_by_side() -> None:
-    with EmbeddedServer("demo", []) as one, EmbeddedServer("demo", []) as other:
+    with EmbeddedServer() as one, EmbeddedServer() as other:
         assert one.pid != other.pid
-        assert one.target != other.target
+        assert one.socket_path != other.socket_path
 
 
 def test_stopping_twice_does_no_harm_and_connecting_then_fails() -> None:
-    server = EmbeddedServer("demo", [])
+    server = EmbeddedServer()
     server.stop()
     server.stop()
     with pytest.raises(OSError, match="No such file"):
@@ -131,7 +131,7 @@ def test_stopping_twice_does_no_harm_and_connecting_then_fails() -> None:
 def test_without_the_extra_it_says_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(EmbeddedServerError) as told:
-        EmbeddedServer("demo", [])
+        EmbeddedServer()
     assert INSTALL_LINE in told.value.remedy
 
 
@@ -141,7 +141,7 @@ def test_a_server_that_ends_at_once_is_told_with_its_reason(monkeypatch: pytest.
     program.chmod(0o755)
     monkeypatch.setattr(embedded, "find_program", lambda: program)
     with pytest.raises(EmbeddedServerError) as told:
-        EmbeddedServer("demo", [])
+        EmbeddedServer()
     assert "out of luck" in told.value.happened
 
 
@@ -150,13 +150,13 @@ def test_a_program_that_cannot_run_is_told(monkeypatch: pytest.MonkeyPatch, tmp_
     program.write_bytes(b"\x7fELF nonsense")
     monkeypatch.setattr(embedded, "find_program", lambda: program)
     with pytest.raises(EmbeddedServerError):
-        EmbeddedServer("demo", [])
+        EmbeddedServer()
 
 
 def test_a_deep_temporary_folder_still_works(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 100)
     deep.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(deep))
-    with EmbeddedServer("demo", []) as server:
+    with EmbeddedServer() as server:
         server.connect().close()
     assert not any(deep.iterdir())

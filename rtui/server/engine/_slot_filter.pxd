@@ -1,6 +1,6 @@
 """Which of the keys that a node of a cluster lists are delivered, by their slot.
 
-`rtui.server.scan.cluster_slots` says what the fingerprints are for. Here those of slots that are listed for the first
+`rtui.server.scan.slot_ledger` says what the fingerprints are for. Here those of slots that are listed for the first
 time are appended to a log, and those of slots that are listed again are in an open hash table, in which a fingerprint
 is never 0. An engine filters a page under the lock, so that Python may change the slots while the engine is at work.
 """

@@ -1,4 +1,4 @@
-"""The filter of the keys of one node of a cluster, by slot; `rtui.server.scan.cluster_slots` uses it."""
+"""The filter of the keys of one node of a cluster, by slot; `rtui.server.scan.slot_ledger` uses it."""
 
 from cpython cimport array
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
