@@ -95,8 +95,8 @@ def command(connection: ConnectionOptions, **given: Any) -> None:
         from rtui.tui.run import run  # noqa: PLC0415 - the help must not wait for the interface
 
         with opt.asked_server(target, None) as server:
-            if target.dump is not None:  # nobody else waits for its server
-                options = replace(options, target=server, pace="full", resume=False, keep=False)
+            if target.dump is not None:
+                options = replace(options, target=server, resume=False, keep=False)
             sys.exit(run(options))
     from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
 

@@ -19,7 +19,6 @@ from rtui.cli.connection import in_shell
 from rtui.cli.run import ConnectionWatch, Interrupts, ProgressBar, connected, running
 from rtui.keyspace.text.display import SafeText
 from rtui.server.options import FindOptions
-from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.search.run import LIMIT_REACHED, KeySearch
 from rtui.server.wire.command_log import CommandLog
@@ -101,8 +100,6 @@ def find(
 async def _find(
     target: Target, query: Query, options: FindOptions, output: FoundKeys, log: CommandLog | None
 ) -> Result:
-    if target.dump is not None:
-        options = replace(options, pace=Pace.FULL)  # nobody else waits for its server
     async with connected(target, log) as (deployment, interrupts):
         deployment.require_replicas()
         run = KeySearch(deployment, query, options)

@@ -144,7 +144,7 @@ def command(
         raise click.UsageError("A file can't be watched.")
     target = connection.target() if opened is None else None
     if target is not None and target.dump is not None:
-        raise click.UsageError("A dump has keys but no server whose health could be judged: rtui check is for keys.")
+        raise click.UsageError("A dump has keys, but no server whose health could be judged: rtui check is for keys.")
     judged = Judged(registry_choice(asked).load(target or Target()), severity=severity, thresholds=thresholds)
     if since is not None:
         judged.since = views_of(list(files.earlier_samples(since).nodes.values()), judged.registry)

@@ -250,9 +250,10 @@ def asked_server(target: Target, demo: tuple[int, DemoDay] | None) -> Iterator[T
     if target.dump is not None:
         from rtui.embedded.dump import opened  # noqa: PLC0415 - only dumps need it
 
-        with opened(target, target.dump, _loading_line(target.label)) as dump:
-            click.echo(f"rtui: {dump.note}", err=True)
-            yield dump.target
+        with opened(target, target.dump, _loading_line(target.label)) as loaded:
+            assert loaded.dump is not None  # noqa: S101 - it was just loaded
+            click.echo(f"rtui: {loaded.dump.note}", err=True)
+            yield loaded
         return
     if demo is None:
         yield target

@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
@@ -120,8 +120,6 @@ def analyse(target: Target, options: AnalysisOptions, *, log: CommandLog | None 
 
 async def run_analysis(target: Target, options: AnalysisOptions, *, log: CommandLog | None = None) -> Result:
     """Do what `analyse` does within a running event loop."""
-    if target.dump is not None:
-        options = replace(options, pace=Pace.FULL)  # nobody else waits for its server
     asyncio.get_running_loop().run_in_executor(None, import_ahead)
     bar = ProgressBar()
     try:

@@ -5,8 +5,8 @@ stay. It is then made a primary, and each connection says `CLIENT IMPORT-SOURCE 
 has no such mode: it drops them while it loads, and its log says how many.
 
 Both get PEXPIRETIME under the name of PTTL: for an expired key PTTL would say 0. `wall_clock` turns the moments into
-times to live as of when the dump was made. Idle times and frequencies would be those since it was loaded, so the
-user may not ask for them.
+times to live as of when the dump was made. Idle times and frequencies would be those since it was loaded, and are not
+asked for (`DumpFile.without`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.embedded.dump_head import DumpError, DumpHead
 from rtui.embedded.server import DUMP_NAME, EmbeddedServer, EmbeddedServerError, Setting, exchange, find_program
-from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import wall_clock
 from rtui.server.wire.dial import dialled_by
 from rtui.server.wire.target import DumpFile, Target
@@ -85,24 +84,6 @@ _DAMAGED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Dump:
-    """A dump that is loaded."""
-
-    target: Target
-    head: DumpHead
-    left_out: int
-    """Keys that have expired since the dump was made and are not shown, since the server dropped them."""
-
-    @property
-    def note(self) -> SafeText:
-        """The server and the time of the dump, and how many keys are not shown."""
-        by = "" if self.head.server is None else f", dump of {self.head.server}"
-        expired = humanize.counted(self.left_out, "key")
-        missing = f"; {expired} that have expired since are not shown" if self.left_out else ""
-        return display_text(f"{self.target.label}{by}{missing}", limit=300)
-
-
-@dataclass(frozen=True, slots=True)
 class _Program:
     path: Path
     imports: bool
@@ -138,7 +119,6 @@ class _Program:
         """Yield the settings with which it loads a dump."""
         yield "dbfilename", DUMP_NAME
         yield "databases", str(DATABASES)
-        yield "user", *["default", "on", "nopass", "~*", "&*", "+@all", "-object|idletime", "-object|freq"]
         yield "rename-command", "PTTL", ""
         yield "rename-command", "PEXPIRETIME", "PTTL"
         if self.renames_fields:
@@ -152,7 +132,7 @@ class _Program:
 
 
 @contextmanager
-def opened(target: Target, file: DumpFile, on_progress: Callable[[float], object] = lambda _: None) -> Iterator[Dump]:
+def opened(target: Target, file: DumpFile, on_progress: Callable[[float], object] = lambda _: None) -> Iterator[Target]:
     """Load the dump of a target; within the block all connections lead to it, and the time is that of the dump.
 
     `on_progress` gets the share that is loaded. Raises DumpError and EmbeddedServerError.
@@ -165,9 +145,14 @@ def opened(target: Target, file: DumpFile, on_progress: Callable[[float], object
         server, left_out, imports = stack.enter_context(_loaded(path, head, file.program, on_progress))
         stack.enter_context(wall_clock.stopped_at(round(made_at_s * 1000)))
         stack.enter_context(dialled_by(lambda: _dialled(server, imports=imports)))
-        made_at = humanize.moment(made_at_s)[:16]
-        loaded = replace(target, socket_path=server.socket_path, dump=replace(file, made_at=made_at))
-        yield Dump(loaded, head, left_out)
+        known = replace(
+            file,
+            made_at=humanize.moment(made_at_s)[:16],
+            server=head.server or "",
+            used_memory_bytes=head.used_memory_bytes,
+            left_out=left_out,
+        )
+        yield replace(target, socket_path=server.socket_path, dump=known)
 
 
 def _require_memory(path: Path, head: DumpHead) -> None:

@@ -19,13 +19,9 @@ def is_stopped() -> bool:
     return _stopped_ms is not None
 
 
-def left_ms(reply: int) -> int:
-    """Return the time to live of a reply to PTTL or HPTTL, in ms.
-
-    Servers of dumps reply with the moment of the expiry instead: for keys that have expired by now they would only say
-    0. Negative replies mean something else, and stay.
-    """
-    return reply if _stopped_ms is None or reply < 0 else max(0, reply - _stopped_ms)
+def left_ms(moment_ms: int) -> int:
+    """Return the time from now until a moment, in ms; 0 for one that is over."""
+    return max(0, moment_ms - round(now_s() * 1000))
 
 
 @contextmanager

@@ -161,6 +161,9 @@ class Navigation:
         if isinstance(self._app.screen, ServerScreen):
             if self._app.screen.source.file is None:
                 self._app.screen.dismiss(None)
+        elif self.session is not None and self.session.target.dump is not None:
+            why = "A dump has keys, but no server whose health could be judged."
+            self._app.notify(why, markup=False, timeout=3)
         elif self.session is not None and isinstance(self._app.screen, CommandScreen):
             self._remember_place()
             self._show_server(self.session)

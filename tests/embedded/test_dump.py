@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 
 from rtui.cli.main import run
 from rtui.embedded.dump_head import DumpError, DumpHead, is_dump
-from rtui.server import wall_clock
-from rtui.server.wire.errors import ExitCode
+from rtui.server import guard, wall_clock
+from rtui.server.guard.command import build_batch
+from rtui.server.guard.evidence import PROBE_KEY, AbsentKey
+from rtui.server.wire.errors import ExitCode, Reply
+from rtui.server.wire.lane import as_of_dump
 from tests.conftest import require
 from tests.servers import Server, binaries
 
@@ -75,6 +78,12 @@ def test_a_dump_is_reported_as_of_when_it_was_made(saved: Path, cli: Cli) -> Non
     assert document["head"]["coverage"]["keys"] == 5
     assert (hashlib.sha256(saved.read_bytes()).digest(), saved.stat().st_mtime_ns) == (before[0], before[1].st_mtime_ns)
     assert "as of" in err, "which moment and whose dump is said"
+    head = document["head"]
+    assert (head["scope"]["pace"], head["server"]["role"]) == ("full", "")
+    assert {head["columns"][name]["state"] for name in ("idle", "frequency")} == {"unsupported"}
+    assert "the dump holds no idle times" in head["columns"]["idle"]["reason"]
+    assert "NOPERM" not in out
+    assert any(note.startswith("Memory is as Valkey 9.1") and "the dump is of" in note for note in head["notes"])
 
 
 def test_keys_that_have_expired_since_are_found_with_their_ttls(saved: Path, cli: Cli) -> None:
@@ -84,6 +93,17 @@ def test_keys_that_have_expired_since_are_found_with_their_ttls(saved: Path, cli
     assert set(found) == {"session:1", "session:2"}
     assert all(0 < one["ttl_ms"] <= 2_500 and one["memory_bytes"] > 0 for one in found.values()), "to the second"
     assert found["session:2"]["type"] == "hash"
+
+
+@given(st.lists(st.integers(-2, 2_000_000), min_size=6, max_size=6), st.integers(0, 1_000_000))
+def test_only_times_to_live_become_those_of_the_dump(numbers: list[int], stopped_ms: int) -> None:
+    keys, field = (b"a", b"b"), guard.hpttl(PROBE_KEY, b"f", evidence=AbsentKey())
+    commands = [guard.strlen(b"a"), build_batch((guard.strlen, guard.pttl), keys), field]
+    replies: list[Reply] = [*numbers[:5], [numbers[5]]]
+    with wall_clock.stopped_at(stopped_ms):
+        found = as_of_dump(commands, replies)
+    left = [one if one < 0 else max(0, one - stopped_ms) for one in numbers]
+    assert found == [*numbers[:2], left[2], numbers[3], left[4], left[5:]]
 
 
 def test_every_database_is_there(saved: Path, cli: Cli) -> None:

@@ -106,7 +106,7 @@ class AnalysisPass:
         """
         self._options, self.control, self.only, self._part = options, control, only, part
         filters = (options.separators, options.match, options.key_type)
-        self.scope = Scope(*filters, options.depth, options.top, pace=options.pace.value, preset=options.preset)
+        self.scope = Scope(*filters, options.depth, options.top, pace=control.pace.value, preset=options.preset)
         """The keys and facts that are counted, as the report states them."""
         self._is_sample = False
         self.rows: KeptRows | None = None

@@ -147,6 +147,7 @@ class BrowsingSession:
             link=self.connection.link,
             pace=self.control.pace,
             progress=now.progress,
+            dump=self.target.dump,
             mark=self.target.mark,
             cost=self.passes.cost,
             match=only.match,

@@ -15,7 +15,7 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, NodeProgress, Progress, ScanState
 from rtui.server.wire.connection import State
 from rtui.server.wire.identity import NoTouch, Outdated, ServerIdentity
-from rtui.server.wire.target import Mark
+from rtui.server.wire.target import DumpFile, Mark
 
 if TYPE_CHECKING:
     from rtui.server.scan.scan import Scan
@@ -99,6 +99,8 @@ class BrowsingStatus:
     progress: Progress
     cost: Cost
     """The cost of everything that scanned: samples, the scan, targeted scans."""
+    dump: DumpFile | None = None
+    """The dump that takes the place of a server."""
     mark: Mark | None = None
     """The mark of the server's profile."""
     match: bytes | None = None

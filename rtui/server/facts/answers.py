@@ -18,7 +18,7 @@ from typing import Final, cast
 from rtui.analysis.facts import GONE, NO_EXPIRY, NO_TTL, Reason, Ttl, Unknown
 from rtui.keyspace import types
 from rtui.keyspace.types import NO_TYPE
-from rtui.server import guard, wall_clock
+from rtui.server import guard
 from rtui.server.facts.preview.collections import read_array, read_list, read_set, read_zset
 from rtui.server.facts.preview.descriptions import describe_json, description_from, read_nothing, read_vectors
 from rtui.server.facts.preview.finding import (
@@ -154,7 +154,7 @@ class KeyAnswers:
     @property
     def ttl_ms(self) -> Ttl:
         left = self.number(Feature.PTTL)
-        return NO_TTL if left == NO_EXPIRY else left if isinstance(left, Unknown) else wall_clock.left_ms(left)
+        return NO_TTL if left == NO_EXPIRY else left
 
     def name(self, command: str) -> bytes | Unknown:
         return cast("bytes | Unknown", self._fact(command, ""))

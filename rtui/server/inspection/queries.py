@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
-from rtui.server import guard, wall_clock
+from rtui.server import guard
 from rtui.server.facts.answers import Expected, length_commands
 from rtui.server.facts.answers import expected as expected_of
 from rtui.server.guard.command import Command, KeyCommand, build_batch, split_keys
@@ -215,8 +215,6 @@ def with_answers(query: KeyQuery, part: AnsweredKeys, now_s: float) -> list[Insp
     columns: dict[str, Any] = {
         COLUMN_OF[command]: one for command, one in zip(query.key_commands, part.answers, strict=True)
     }
-    if wall_clock.is_stopped() and (left := columns.get("ttl_ms")) is not None:
-        columns["ttl_ms"] = [*map(wall_clock.left_ms, left)]
     if query.stage is not QueryStage.FIRST:
         known = query.batch
         if len(part.keys) < len(known.keys):

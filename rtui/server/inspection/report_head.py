@@ -7,12 +7,13 @@ keysizes`) and a bound on their memory.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
 from rtui import __version__
+from rtui.analysis import humanize
 from rtui.analysis.report.document import (
     ColumnReport,
     ColumnState,
@@ -26,7 +27,7 @@ from rtui.analysis.report.document import (
     Stats,
 )
 from rtui.analysis.report.figures import Counted
-from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard, wall_clock
 from rtui.server.facts.first_answers import REPLICA_NOTE
 from rtui.server.guard.evidence import counts_sizes
@@ -40,6 +41,7 @@ from rtui.server.wire.capability import Capabilities, CommandRunner, Querier
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import Reply
 from rtui.server.wire.identity import ServerIdentity, parse_identity, parse_info, possible_number
+from rtui.server.wire.target import DumpFile
 
 if TYPE_CHECKING:
     from rtui.server.inspection.pipeline import InspectionPipeline
@@ -98,6 +100,16 @@ def keys_refused(stats: Stats, unread: int) -> tuple[SafeText, ...]:
     return (SafeText(f"{one}: the user may not have been allowed to read these keys (ACL key patterns)."),)
 
 
+def dump_notes(dump: DumpFile, server: ServerIdentity) -> Iterator[str]:
+    """Yield whose memory figures these are, and how many keys are not shown."""
+    used = dump.used_memory_bytes
+    held = "" if used is None else f", which used {humanize.size(used)}"
+    by = f"; the dump is of {display_text(dump.server, limit=60)}{held}" if dump.server else ""
+    yield f"Memory is as {server.full_name} holds it{by}."
+    if dump.missing:
+        yield f"{dump.missing}: {server.full_name} drops them while it loads a dump."
+
+
 WHOLE_CLUSTER: Final = "cluster"
 """The role of a server that stands for all nodes of a cluster."""
 
@@ -112,7 +124,7 @@ def server_report(connection: Connection, plan: InspectionPlan | None = None) ->
         label=target.label,
         product=server.product_name or "",
         version=server.version_text or "",
-        role=server.role or "",
+        role="" if target.dump is not None else server.role or "",
         db=target.db,
         run_id=server.run_id or "",
         cluster_enabled=bool(server.cluster_enabled),
@@ -143,6 +155,8 @@ def head(
     if not is_one:
         server = structs.replace(server, **_sums([one.server for one in plans]), role=WHOLE_CLUSTER)
     texts = [*dict.fromkeys(str(change) for one in plans for change in one.changes), *map(str, notes)]
+    if (dump := connection.target.dump) is not None:
+        texts += dump_notes(dump, connection.server)
     unread: Counter[str] = sum((pipeline.unread for pipeline in pipelines), Counter())
     for name, count in sorted(unread.items()):
         answers = "answer" if count == 1 else "answers"

@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rtui.keyspace.text.display import SafeText
+from rtui.server import wall_clock
 from rtui.server.scan.pace import Pace
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class RunControl:
         self.is_paused = False
         self.stopped = asyncio.Event()
         self._turns = Turns()
-        self._pace = pace
+        self._pace = Pace.FULL if wall_clock.is_stopped() else pace  # nobody else waits for the server of a dump
         self._is_suspended = False
         self._going = asyncio.Event()
         self._going.set()

@@ -288,7 +288,7 @@ class KeyFinder:
         self.asked[fact] += len(question.candidates)
         passing: list[KeyCandidate] = []
         for one, reply in zip(question.candidates, replies, strict=True):
-            value: Any = wall_clock.left_ms(reply) if fact is Fact.TTL and isinstance(reply, int) else reply
+            value: Any = reply
             if not is_plain and wanted.fits(reply):
                 if fact is Fact.LENGTH and not value and type_of(one.key_type).removed_when_empty:
                     self._gone(is_match=is_column)

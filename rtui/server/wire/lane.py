@@ -19,12 +19,13 @@ import struct
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import cycle, islice
 from typing import Final, cast
 
 import hiredis
 
 from rtui.keyspace.text.display import SafeText, display_text
+from rtui.server import wall_clock
 from rtui.server.guard.command import Command, renamed
 from rtui.server.guard.compatible import CompatibleServer
 from rtui.server.guard.names import CommandNames
@@ -32,7 +33,7 @@ from rtui.server.wire.command_log import LaneLog, Purpose, current_purpose
 from rtui.server.wire.dial import Dialled
 from rtui.server.wire.errors import NOT_SENT, ConnectionLost, FailureKind, Reply, ServerError, as_resp2, fail_quietly
 from rtui.server.wire.identity import NoTouch, ServerIdentity
-from rtui.server.wire.target import ProtocolVersion, Target
+from rtui.server.wire.target import DumpFile, ProtocolVersion, Target
 
 _DISABLED: Final = "the profile says that this command is disabled on the server"
 
@@ -45,9 +46,11 @@ class Refusals:
     must not get.
     """
 
-    def __init__(self, names: CommandNames) -> None:
+    def __init__(self, names: CommandNames, dump: DumpFile | None = None) -> None:
         self.disabled = {name: ServerError(f"NOPERM {_DISABLED}") for name in names.disabled()}
-        """Errors by the names of commands that the profile disables."""
+        """Errors by the names of commands that the profile disables, or that say nothing of a dump."""
+        if dump is not None:
+            self.disabled |= {name: ServerError(f"{NOT_SENT} {why}") for name, why in dump.without.items()}
         self.denied = dict(self.disabled)
         """Errors by the names of commands that this user may not run, including disabled ones."""
 
@@ -95,6 +98,28 @@ def with_errors(
 
     sent.add_done_callback(answer)
     return done
+
+
+def as_of_dump(commands: Sequence[Command], replies: Sequence[Reply]) -> list[Reply]:
+    """Return the replies of a dump's server to one write, with times to live as of the dump.
+
+    PTTL and HPTTL reply there with the moment of the expiry: for keys that have expired by now they would only say 0.
+    The compiled engine, which reads by itself, does the same in `answer_first`.
+    """
+    found, at = list(replies), 0
+    for command in commands:
+        for place, name in zip(range(at, at + command.replies), cycle(command.name.split(" + ")), strict=False):
+            if name in ("PTTL", "HPTTL"):
+                found[place] = _left_ms(found[place])
+        at += command.replies
+    return found
+
+
+def _left_ms(reply: Reply) -> Reply:
+    """Return the time until a moment, or each of a list of them; negative replies mean something else, and stay."""
+    if isinstance(reply, list):
+        return [_left_ms(one) for one in reply]
+    return wall_clock.left_ms(reply) if isinstance(reply, int) and reply >= 0 else reply
 
 
 READ_BUFFER_BYTES: Final = 256 * 1024
@@ -146,7 +171,7 @@ class Lane(asyncio.BufferedProtocol):
         self.target = target
         self.names = target.names
         """The server's names of renamed commands; the handshake checks them before it uses any."""
-        self.refusals = Refusals(self.names)
+        self.refusals = Refusals(self.names, target.dump)
         self.log = log
         self.traffic = Traffic()
         self.peer = dialled.address
@@ -348,6 +373,8 @@ class Lane(asyncio.BufferedProtocol):
                 pending.popleft()
                 self._incomplete_bytes = 0
                 self.round_trip_s = min(self.round_trip_s, self._last_data_s - write.sent_s)
+                if self.target.dump is not None:
+                    replies = as_of_dump(write.commands, replies)
                 self.log.answered(replies, self.traffic.bytes_in)
                 for report in self.log.on_replies:
                     report(write.commands, replies, self._loop.time() - write.sent_s)

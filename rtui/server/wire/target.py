@@ -267,7 +267,38 @@ class DumpFile:
     is_forced: bool = False
     """Load it whatever memory is free."""
     made_at: str = ""
-    """When it was made, as people read it; empty before it is loaded."""
+    """When it was made, as people read it; empty before it is loaded, as all that follows."""
+    server: str = ""
+    """The server that wrote it, such as `redis 7.2.5`; empty if it does not say."""
+    used_memory_bytes: int | None = None
+    """The memory of that server."""
+    left_out: int = 0
+    """Keys that have expired since it was made and are not shown, since the server that has loaded it dropped them."""
+
+    @property
+    def about(self) -> SafeText:
+        """`as of 2026-11-28 02:00, dump of redis 7.2.5`."""
+        return display_text(f"as of {self.made_at}, dump{f' of {self.server}' if self.server else ''}", limit=80)
+
+    @property
+    def missing(self) -> str:
+        """How many keys are not shown; empty where all are."""
+        noun = "key that has" if self.left_out == 1 else "keys that have"
+        return f"{self.left_out:,} {noun} expired since are not shown" if self.left_out else ""
+
+    @property
+    def note(self) -> SafeText:
+        """The dump, the time and the server of which it is, and how many keys are not shown."""
+        missing = f"; {self.missing}" if self.missing else ""
+        return display_text(f"{self.path.name} {self.about}{missing}", limit=300)
+
+    @property
+    def without(self) -> dict[str, str]:
+        """Commands that are not sent to the server that has loaded it, and why."""
+        return {
+            "OBJECT IDLETIME": "the dump holds no idle times: a server saves them if its maxmemory-policy is LRU",
+            "OBJECT FREQ": "the dump holds no access frequencies: a server saves them if its maxmemory-policy is LFU",
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,10 +140,14 @@ def title_line(
     clock, in seconds since the epoch. Memory and load are those of the browsed server.
     """
     server = status.server if report is None else report.head.server
-    name = cut_middle(display_text(server.label) if label is None else label, max(MIN_LABEL_CELLS, width // 4))
+    dump = None if browsed is None else browsed.dump
+    own = display_text(server.label if dump is None else dump.path.name)
+    name = cut_middle(own if label is None else label, max(MIN_LABEL_CELLS, width // 4))
     pieces = [LinePart(0, (Span(name, Role.STRONG),))]
     product = display_text(f"{server.product} {server.version}".strip())
-    if product:
+    if dump is not None:
+        pieces.append(LinePart(0, (Span(dump.about, Role.MUTED),)))
+    elif product:
         pieces.append(LinePart(5, (Span(product, Role.MUTED),)))
     if server.role:
         pieces.append(LinePart(6, (Span(display_text(server.role), Role.MUTED),)))

@@ -43,7 +43,8 @@ def title_line(status: BrowsingStatus, width: int, label: SafeText | None = None
     `label` replaces the server's own.
     """
     server = status.server
-    name = cut_middle(label if label is not None else status.label, max(MIN_LABEL_CELLS, width // 4))
+    own = status.label if status.dump is None else display_text(status.dump.path.name)
+    name = cut_middle(own if label is None else label, max(MIN_LABEL_CELLS, width // 4))
     mark: Line = ()
     if status.mark is not None:
         mark = Span(SafeText(f"[{cut(status.mark.word, 12)}]"), _MARKS[status.mark.colour]), gap(1)
@@ -67,7 +68,9 @@ def title_line(status: BrowsingStatus, width: int, label: SafeText | None = None
 
 
 def _product_pieces(status: BrowsingStatus) -> list[LinePart]:
-    """Return the product with its version, and the role of a single server."""
+    """Return the product with its version, and the role of a single server; for a dump, the server that wrote it."""
+    if status.dump is not None:
+        return [LinePart(0, (Span(status.dump.about, Role.MUTED),))]
     server, pieces = status.server, []
     if server.product_name:
         words = [server.product_name, *([display_text(server.version_text)] if server.version_text else [])]
@@ -134,14 +137,15 @@ def _figures(status: BrowsingStatus, *, has_keys: bool = True) -> list[LinePart]
         used = fmt.size(server.used_memory_bytes)
         limit = server.maxmemory_bytes
         text = joined((used, fmt.size(limit)), "/") if limit else used
-        pieces.append(LinePart(2, (Span(literal("mem "), Role.MUTED), Span(text, role))))
+        whose = literal("mem ") if status.dump is None else SafeText(f"mem in {display_text(server.full_name)} ")
+        pieces.append(LinePart(2, (Span(whose, Role.MUTED), Span(text, role))))
     elif said := server.impossible.get("used_memory"):
         text = SafeText(f"unknown (the server says {said})")
         pieces.append(LinePart(2, (Span(literal("mem "), Role.MUTED), Span(text, Role.WARN))))
     if has_keys and status.keys is not None:
         keys = fmt.written_keys(status.keys)
         pieces.append(LinePart(0, (Span(keys, role), Span(SafeText(f" {fmt.noun(status.keys, 'key')}"), Role.MUTED))))
-    if server.ops_per_s is not None and not is_lost:
+    if server.ops_per_s is not None and not is_lost and status.dump is None:
         is_busy = any(one is not None and one.state in _ASKING for one in (status.progress, status.analysis))
         unit = literal(" ops/s incl. rtui" if is_busy else " ops/s")
         pieces.append(LinePart(3, (Span(fmt.short_count(server.ops_per_s)), Span(unit, Role.MUTED))))

@@ -18,7 +18,7 @@ from typing import Final
 
 from rtui.analysis.facts import GONE, Reason, Unknown
 from rtui.analysis.humanize import size
-from rtui.server import guard, wall_clock
+from rtui.server import guard
 from rtui.server.facts.preview.page import Meaning, Preview, PreviewCell, PreviewColumn, PreviewKind, Unread
 from rtui.server.facts.preview.value_reader import (
     CAUTIOUS_ITEMS,
@@ -189,11 +189,7 @@ def _ttls(names: Sequence[bytes], replies: Sequence[Reply]) -> dict[bytes, int]:
     if any(isinstance(reply, ServerError) for reply in replies):
         return {}
     answers = [answer for reply in replies for answer in items(reply)]
-    return {
-        name: wall_clock.left_ms(left)
-        for name, left in zip(names, answers, strict=False)
-        if isinstance(left, int) and left >= 0
-    }
+    return {name: left for name, left in zip(names, answers, strict=False) if isinstance(left, int) and left >= 0}
 
 
 def _portions(names: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
