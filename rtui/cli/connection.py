@@ -212,7 +212,7 @@ class ConnectionOptions:
         if self.protocol is not None:
             changes["protocol"] = int(self.protocol)
         if self.askpass:
-            changes["password"] = _asked("--askpass", "Password", PASSWORD_VARIABLE)
+            changes["password"] = asked_secret("--askpass", "Password", PASSWORD_VARIABLE)
         elif self.password is not None:
             changes["password"] = Secret(self.password)
         elif found.password is None and environment.get(PASSWORD_VARIABLE):
@@ -227,7 +227,7 @@ class ConnectionOptions:
         if self.key_askpass:
             if tls is None or tls.cert is None:
                 raise click.UsageError("Without --cert and --key there is no key whose passphrase could be asked for.")
-            return _asked("--key-askpass", "Passphrase of the key", KEY_PASSWORD_VARIABLE)
+            return asked_secret("--key-askpass", "Passphrase of the key", KEY_PASSWORD_VARIABLE)
         if tls is None or tls.key_password is not None:
             return None if tls is None else tls.key_password
         given = environment.get(KEY_PASSWORD_VARIABLE)
@@ -262,7 +262,9 @@ class ConnectionOptions:
         if self.sentinel_user is not None:
             changes["user"] = self.sentinel_user
         if self.sentinel_askpass:
-            changes["password"] = _asked("--sentinel-askpass", "Password of the Sentinels", SENTINEL_PASSWORD_VARIABLE)
+            changes["password"] = asked_secret(
+                "--sentinel-askpass", "Password of the Sentinels", SENTINEL_PASSWORD_VARIABLE
+            )
         elif environment.get(SENTINEL_PASSWORD_VARIABLE) and sentinels is not None and sentinels.password is None:
             changes["password"] = Secret(environment[SENTINEL_PASSWORD_VARIABLE])
         if self.sentinel_tls:
@@ -329,7 +331,7 @@ _OPTION_OF: Final = {"password": "pass", "address_map": "map", "timeout_s": "tim
 """Options of the connection that are not named like their parameters."""
 
 
-def _asked(option: str, what: str, variable: str) -> Secret:
+def asked_secret(option: str, what: str, variable: str) -> Secret:
     """Ask for a secret on the terminal; `variable` of the environment may hold it instead."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", getpass.GetPassWarning)

@@ -291,6 +291,10 @@ class SampleHistory:
     def samples(self) -> tuple[Sample, ...]:
         return tuple(self._samples)
 
+    def keep_last(self, count: int) -> None:
+        """Drop all but the last samples."""
+        del self._samples[:-count]
+
     def add(self, sample: Sample) -> None:
         """Keep a sample that is later than all others."""
         kept = self._samples

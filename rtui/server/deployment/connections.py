@@ -20,7 +20,7 @@ from typing import Final
 
 from rtui.server.deployment.topology import Node
 from rtui.server.wire.command_log import CommandLog
-from rtui.server.wire.connection import Connection, State
+from rtui.server.wire.connection import HEARTBEAT_S, Connection, State
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.opening import Locator, Logins
@@ -29,7 +29,12 @@ from rtui.server.wire.target import Target
 
 
 def connection_to(
-    target: Target, log: CommandLog | None = None, *, locator: Locator | None = None, logins: Logins | None = None
+    target: Target,
+    log: CommandLog | None = None,
+    *,
+    locator: Locator | None = None,
+    logins: Logins | None = None,
+    heartbeat_s: float = HEARTBEAT_S,
 ) -> Connection:
     """Return a connection that is not open yet; raises TargetError for an unusable credential provider.
 
@@ -45,7 +50,7 @@ def connection_to(
         from rtui.server.deployment.sentinel import PrimaryFinder  # noqa: PLC0415 - redis-py, for those who have Sentinels
 
         locator = PrimaryFinder(target, target.sentinels, log)
-    return Connection(target, log=log, locator=locator, logins=logins)
+    return Connection(target, heartbeat_s=heartbeat_s, log=log, locator=locator, logins=logins)
 
 
 class SeedFinder:

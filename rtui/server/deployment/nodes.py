@@ -40,7 +40,7 @@ from rtui.server.files import allow_open_files
 from rtui.server.scan.cursor import dialect_of
 from rtui.server.scan.node import QuerySource, ScanNode
 from rtui.server.wire.command_log import CommandLog, Purpose, for_purpose
-from rtui.server.wire.connection import Connection, Lost, State
+from rtui.server.wire.connection import HEARTBEAT_S, Connection, Lost, State
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, ServerError
 from rtui.server.wire.failures import refusal
 from rtui.server.wire.opening import Locator, Logins
@@ -88,11 +88,22 @@ class ServerNode:
 class Deployment:
     """The servers behind a target; `open` it once, `close` it at the end. Everything runs on one event loop."""
 
-    def __init__(self, target: Target, log: CommandLog | None = None, *, home: Connection | None = None) -> None:
-        """`home` is a connection to a single server, without a cluster; raises TargetError for unusable credentials."""
+    def __init__(
+        self,
+        target: Target,
+        log: CommandLog | None = None,
+        *,
+        home: Connection | None = None,
+        heartbeat_s: float = HEARTBEAT_S,
+    ) -> None:
+        """`home` is a connection to a single server, without a cluster; raises TargetError for unusable credentials.
+
+        `heartbeat_s` is the time of silence after which a connection sends PING.
+        """
         is_alone = home is not None or target.only_node
         self._seeds = None if is_alone or target.sentinels is not None else SeedFinder(target)
-        self.home = connection_to(target, log, locator=self._seeds) if home is None else home
+        self._heartbeat_s = heartbeat_s
+        self.home = connection_to(target, log, locator=self._seeds, heartbeat_s=heartbeat_s) if home is None else home
         """The connection to the server that the user named: a single one, or any node of the cluster."""
         self.log = self.home.log
         self.topology: Topology | None = None
@@ -118,6 +129,11 @@ class Deployment:
     @property
     def is_cluster(self) -> bool:
         return self.topology is not None
+
+    @property
+    def home_id(self) -> str:
+        """The id of the cluster node that the user named, when it was last read; empty for a single server."""
+        return self._nodes.home_id
 
     async def open(self) -> None:
         """Connect, and detect a cluster; raises ConnectFailure and ConnectionLost."""
@@ -349,7 +365,8 @@ class Deployment:
 
     def _connect(self, target: Target, locator: Locator | None = None) -> Connection:
         """Return a connection with the passwords of the home connection; the locator, if any, chooses its addresses."""
-        return connection_to(target, self.log, locator=locator, logins=self._shared_logins())
+        logins = self._shared_logins()
+        return connection_to(target, self.log, locator=locator, logins=logins, heartbeat_s=self._heartbeat_s)
 
     def _shared_logins(self) -> Logins | None:
         return None if self.home.logins is None else self.home.logins.shared()

@@ -232,11 +232,27 @@ class PrimaryFinder:
 
     async def _services(self) -> str:
         """Return the names of some of the services that the Sentinels know, safe to show."""
-        asking = (_services_of(client) for client in self._clients.values())
-        found = await asyncio.gather(*asking, return_exceptions=True)
+        found = await self._known_services()
         names = sorted({str(name) for answer in found if isinstance(answer, dict) for name in answer})
         more = f" and {len(names) - MOST_SERVICES} more" if len(names) > MOST_SERVICES else ""
         return ", ".join(display_text(name, limit=MAX_TEXT) for name in names[:MOST_SERVICES]) + more
+
+    async def _known_services(self) -> list[object]:
+        """Ask each Sentinel for its services; return the answers, some of them exceptions."""
+        asking = (_services_of(client) for client in self._clients.values())
+        return list(await asyncio.gather(*asking, return_exceptions=True))
+
+    async def all_services(self) -> tuple[str, ...]:
+        """Return the names of the services that any Sentinel knows, sorted; raises ConnectFailure if none answers."""
+        found = await self._known_services()
+        told = [answer for answer in found if isinstance(answer, dict)]
+        if not told:
+            said = "; ".join(
+                f"{who}: {NO_ANSWER if isinstance(answer, TimeoutError) else _as_text(answer)}"
+                for who, answer in zip(self._clients, found, strict=True)
+            )
+            raise ConnectFailure(FailureKind.NO_PRIMARY, f"No Sentinel names its services. {said}.", "")
+        return tuple(sorted({str(name) for answer in told for name in answer}))
 
     async def views(self) -> tuple[SentinelView, ...]:
         """Ask each Sentinel about the service, and return their views in order; raises nothing."""
@@ -274,6 +290,23 @@ class PrimaryFinder:
     async def close(self) -> None:
         for client in self._clients.values():
             await client.connection_pool.disconnect()
+
+
+ANY_SERVICE: Final = "*"
+"""In place of a service it stands for all that the Sentinels know."""
+
+
+async def services(target: Target, log: CommandLog) -> tuple[str, ...]:
+    """Return the names of all services that the Sentinels of a target know, sorted.
+
+    Raises ConnectFailure where none of them answers.
+    """
+    assert target.sentinels is not None  # noqa: S101 - the caller has looked
+    finder = PrimaryFinder(target, target.sentinels, log)
+    try:
+        return await finder.all_services()
+    finally:
+        await finder.close()
 
 
 async def _services_of(client: Redis) -> dict[str, Any]:

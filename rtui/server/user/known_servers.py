@@ -20,7 +20,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from rtui.keyspace.text.display import display_text
+from rtui.keyspace.text.display import SafeText, display_text
 from rtui.registry.registry import named_registry
 from rtui.server.files import atomic_file, config_folder, state_folder
 from rtui.server.guard.command import Secret
@@ -44,6 +44,12 @@ from rtui.server.wire.target import (
 )
 
 MAX_PROFILE_BYTES: Final = 1 << 20
+
+LABEL_NAME: Final = r"\A[A-Za-z_][A-Za-z0-9_]{0,62}\Z"
+"""The names of labels: also names of labels of metrics."""
+
+MAX_LABEL: Final = 100
+"""Characters of the value of a label."""
 
 _Text = Annotated[str, Meta(min_length=1, pattern=r"\A[^\0]*\Z")]
 
@@ -83,6 +89,7 @@ class _Profile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     sentinel_password: _Text | None = None
     sentinel_tls: bool | None = None
     rename: dict[str, str] | None = None
+    labels: dict[Annotated[str, Meta(pattern=LABEL_NAME)], Annotated[str, Meta(max_length=MAX_LABEL)]] | None = None
 
 
 _PLAIN_FIELDS: Final = ("host", "port", "user", "db", "protocol", "cluster", "only_node", "replicas", "zone")
@@ -143,6 +150,7 @@ class Profiles:
             changes["mark"] = Mark(word, given.get("colour", "yellow"))
         if "registry" in given:
             changes["registry"] = str(named_registry(given["registry"], self.path.parent))
+        changes["labels"] = labels_of(given.get("labels", {}))
         return replace(found, name=display_text(name), **changes)
 
     def _login(self, name: str, given: Mapping[str, Any]) -> Login | None:
@@ -250,6 +258,10 @@ class Profiles:
 
     def _error(self, happened: str, remedy: str) -> TargetError:
         return TargetError("The profile can't be used", happened, remedy)
+
+
+def labels_of(given: Mapping[str, str]) -> tuple[tuple[SafeText, SafeText], ...]:
+    return tuple((display_text(name), display_text(value, limit=MAX_LABEL)) for name, value in given.items())
 
 
 def _as_tuple(given: str | list[str] | None) -> tuple[str, ...]:

@@ -336,6 +336,8 @@ class Target:
     """The Sentinels that find the server; host and port are their last answer."""
     registry: str | None = None
     """The profile's registry: a file, or the name of one that ships with rtui."""
+    labels: tuple[tuple[SafeText, SafeText], ...] = ()
+    """Names and values by which servers of a fleet are grouped, each name once."""
     dump: DumpFile | None = None
     """The dump that takes the place of a server."""
 

@@ -1,0 +1,212 @@
+"""`rtui fleet`: state and findings of many servers."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from rtui.cli.connection import (
+    PASSWORD_VARIABLE,
+    ConnectionOptions,
+    asked_secret,
+    check_place,
+    connection_options,
+)
+from rtui.cli.help import Command
+from rtui.cli.options import log_option, registry_choice, registry_options, result_options
+from rtui.cli.output import Output, failures_in
+from rtui.registry.rules import Severity
+from rtui.server.wire.errors import ExitCode, TargetError
+from rtui.server.wire.target import Target
+
+if TYPE_CHECKING:
+    from rtui.analysis.formats.fleet import FleetServer
+    from rtui.registry.registry import Registry
+    from rtui.server.options import RegistryChoice
+
+FORMATS: Final = ("text", "json", "md", "html")
+
+ROUND_S: Final = 1.0
+"""The time between the two samples of a server."""
+
+
+def fleet_targets(
+    connection: ConnectionOptions, files: Sequence[str], profiles: Sequence[str], labels: Sequence[str]
+) -> list[Target]:
+    """Return the servers that a command line names, each once; without any those of all profiles.
+
+    The options of the connection apply to each TARGET and to the targets of files. `labels` are `name=value` that a
+    server must have. Raises TargetError and click.UsageError.
+    """
+    from rtui.server.user.known_servers import Profiles  # noqa: PLC0415 - the help must not wait for it
+    from rtui.server.user.target_list import profile_targets, read_target_file, united  # noqa: PLC0415
+
+    if connection.key_askpass or connection.sentinel_askpass:
+        raise click.UsageError(
+            "Of many servers only --askpass asks: use RTUI_KEY_PASSWORD, RTUI_SENTINEL_AUTH, profiles."
+        )
+    if connection.askpass:
+        password = asked_secret("--askpass", "Password", PASSWORD_VARIABLE)
+        connection = replace(connection, askpass=False, password=password.reveal())
+    found = [_target(connection, place) for place in connection.place]
+    alone = replace(connection, place=())
+    if alone.names_server({}):
+        found.append(alone.target())
+    for name in files:
+        found += read_target_file(name, lambda place: _target(connection, place))
+    if profiles or not (found or files):
+        if not profiles and not Profiles().names():
+            raise click.UsageError("Name servers: TARGET …, --targets FILE, or --profiles; there is no profile.")
+        found += profile_targets(profiles or ("*",))
+    wanted = {one.partition("=")[::2] for one in labels}
+    if any("=" not in one for one in labels):
+        raise click.UsageError("--label takes NAME=VALUE.")
+    return [one for one in united(found) if wanted <= {*one.labels}]
+
+
+def _target(connection: ConnectionOptions, place: str) -> Target:
+    """Return one server of several with the options of the connection; raises TargetError and click.UsageError."""
+    check_place((place,))
+    target = replace(connection, place=(place,), host=None, port=None, socket=None, url=None, profile=None).target()
+    if target.dump is not None:
+        raise TargetError("The target is no server", f"{target.label} is a dump, which has no health.", "")
+    return target
+
+
+@click.command(
+    "fleet",
+    cls=Command,
+    notes="""\
+Targets:
+A server, a cluster (all of its nodes) or sentinel://HOST,HOST/* for every
+service of these Sentinels. A file has a target a line, labels behind it, and
+comments: 10.0.0.5:6379 team=shop zone=a  # carts. profile:NAME is a profile;
+its labels are in profiles.toml: labels.team = "shop". Without any target it
+is about all profiles. Rules about keys need rtui check of each server.
+""",
+    examples=(
+        "rtui fleet 10.0.0.5 10.0.0.6 cache:6380",
+        "rtui fleet --targets prod.txt --group-by team -o fleet.json",
+    ),
+    codes={
+        0: "all answer, with no finding as severe as --fail-on",
+        1: "there are such findings",
+        3: "there are none, but not all could be judged",
+        4: "there are none, but servers are unreachable",
+    },
+)
+@(lambda function: connection_options(function, arguments="[TARGET]..."))
+@click.option("--targets", "files", metavar="FILE", multiple=True, help="File of targets; - for standard input.")
+@click.option("--profiles", metavar="GLOB", multiple=True, help="Profiles by name: '*', 'prod-*'.")
+@click.option("--label", "labels", metavar="NAME=VALUE", multiple=True, help="Only servers with this label.")
+@click.option("--group-by", "group_by", metavar="NAME", help="Sums by the values of a label.")
+@click.option(
+    "--fail-on",
+    "fail_on",
+    type=click.Choice(("error", "warn")),
+    default="error",
+    help="Severity for exit code 1 (error).",
+)
+@result_options(*FORMATS)
+@registry_options
+@log_option
+@click.help_option("--help")
+def command(
+    connection: ConnectionOptions,
+    *,
+    files: tuple[str, ...],
+    profiles: tuple[str, ...],
+    labels: tuple[str, ...],
+    group_by: str | None,
+    fail_on: str,
+    file: Output,
+    log_file: Path | None,
+    **asked: Any,
+) -> None:
+    """Print state, findings and main metrics of many servers, a row each."""
+    with failures_in(file, "fleet"):
+        choice = registry_choice(asked)
+        targets = fleet_targets(connection, files, profiles, labels)
+        servers, ended = _asked(targets, choice, connection.timeout_s, log_file)
+        file.write(_written(servers, file, group_by))
+    sys.exit(ended or _exit_code(servers, Severity(fail_on)))
+
+
+def registries(choice: RegistryChoice) -> Any:
+    """Return the function that gives the registry of a target; each file is read once. Raises as `choice.load`."""
+
+    @cache
+    def named(name: str | None) -> Registry | None:
+        return choice.load(Target(registry=name))
+
+    return lambda target: named(target.registry)
+
+
+def _asked(
+    targets: Sequence[Target], choice: RegistryChoice, timeout_s: float | None, log_file: Path | None
+) -> tuple[list[FleetServer], int]:
+    """Ask all servers twice; return them with their findings, and the exit code of the signal that ended it, or 0.
+
+    Raises EndedBySignal if it was ended before any server has answered.
+    """
+    from rtui.cli.run import Interrupts, command_log  # noqa: PLC0415 - the help must not wait for it
+    from rtui.server.health.fleet import Fleet  # noqa: PLC0415
+    from rtui.server.user.ending_signals import EndedBySignal  # noqa: PLC0415
+
+    registry_of = registries(choice)
+    registry_of(Target())
+
+    async def ask() -> tuple[list[FleetServer], int]:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a coroutine runs in one
+        fleet = Fleet(targets, log, registry_of=registry_of, limit_s=timeout_s)
+        with Interrupts(task.cancel) as interrupts:
+            try:
+                await fleet.look()
+                await asyncio.sleep(ROUND_S)
+                await fleet.look(only_answering=True)
+                return fleet.servers, 0
+            except asyncio.CancelledError:
+                if interrupts.sent is None or interrupts.is_urgent:
+                    raise
+                task.uncancel()
+                servers, ended = fleet.servers, EndedBySignal(interrupts.sent)
+                if all(one.view is None for one in servers):
+                    raise ended from None
+                return servers, ended.exit_status
+            finally:
+                await fleet.close()
+
+    with command_log(log_file) as log:
+        return asyncio.run(ask())
+
+
+def _written(servers: Sequence[FleetServer], file: Output, group_by: str | None) -> str:
+    from rtui.analysis.formats import written  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.formats.fleet import fleet_json, fleet_page  # noqa: PLC0415
+
+    if file.form == "json":
+        return fleet_json(servers)
+    page = fleet_page(servers, group_by=group_by, is_summary=file.form == "text")
+    return written(page, file.form, **{"width": 110, **file.text_options})
+
+
+def _exit_code(servers: Sequence[FleetServer], least: Severity) -> int:
+    from rtui.analysis.formats.fleet import exit_code_parts  # noqa: PLC0415 - the help must not wait for it
+
+    is_found, is_down, unjudged = exit_code_parts(servers, least)
+    if is_found:
+        return ExitCode.FOUND
+    if is_down:
+        return ExitCode.SERVER
+    if unjudged:
+        click.echo(f"rtui: not checked: {', '.join(unjudged)}", err=True)
+        return ExitCode.UNKNOWN
+    return ExitCode.FINE
