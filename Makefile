@@ -1,6 +1,6 @@
 # Every target describes itself: `make` prints the list.
 .DEFAULT_GOAL := help
-.PHONY: help setup engine run test test-busy test-fast lint types contracts check bench pictures snapshots sanitize wheel zipapp clean
+.PHONY: help setup engine run demo-report test test-busy test-fast lint types contracts check bench pictures snapshots sanitize wheel zipapp clean
 
 PYTHON := .venv/bin/python
 ARGS ?=
@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS = $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
 help: ## Print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Create the environment with everything that development needs, and bring the servers for the tests
 	python3 -m venv .venv
@@ -51,6 +51,10 @@ check: lint types contracts test-fast ## Everything to run before a commit
 
 bench: ## Print rows of the measurements: make bench ARGS='inspection estimates'
 	$(PYTHON) -m tests.bench.run $(ARGS)
+
+demo-report: ## Write the earlier report of the demo again, after a change of reports or sample keys
+	$(PYTHON) -m rtui report --demo --demo-day good --pace full --top 20 --no-registry --format json | gzip -9n > rtui/demo/.earlier.gz
+	mv rtui/demo/.earlier.gz rtui/demo/earlier.json.gz
 
 pictures: ## Take the screenshots of the README again
 	$(PYTHON) screenshots/make.py

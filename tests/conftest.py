@@ -20,6 +20,7 @@ from xdist.scheduler import WorkStealingScheduling
 from tests.clusters import TestCluster, start_cluster, stop_cluster
 from tests.servers import MOVING, VERSIONS, Binary, Server, binaries, start, stop
 from tests.ssh_host import IS_THERE, SshHost, ssh_host
+from tests.window import not_the_first_start
 
 settings.register_profile("rtui", deadline=None, max_examples=20)
 settings.register_profile("thorough", deadline=None, max_examples=250)
@@ -82,7 +83,9 @@ def without_clipboard(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def without_state(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep positions of scans and reports out of the folder of whoever runs the tests."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+    folder = tmp_path_factory.getbasetemp() / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    not_the_first_start(folder)
 
 
 @pytest.fixture(autouse=True)

@@ -109,10 +109,17 @@ class Window:
         self.shown += SEQUENCE.sub(b"", data)
 
 
+def not_the_first_start(state_home: Path) -> None:
+    """Have rtui not say what it says when it is started for the first time."""
+    (state_home / "rtui").mkdir(parents=True, exist_ok=True)
+    (state_home / "rtui/started").touch()
+
+
 @contextmanager
 def window(arguments: Sequence[str]) -> Iterator[Window]:
     """Run Python with these arguments in a window of its own, with nothing saved from earlier runs."""
     home = tempfile.mkdtemp(prefix="rtui-home-")
+    not_the_first_start(Path(home, ".local/state"))
     master, slave = os.openpty()
     termios.tcsetwinsize(slave, (LINES, COLUMNS))
     try:

@@ -12,7 +12,8 @@ import click
 from rtui.cli import options as opt
 from rtui.cli.connection import ConnectionOptions, WholeNumber, connection_options
 from rtui.cli.help import Command
-from rtui.server.options import DEFAULT_MEMORY_BUDGET_BYTES, KEPT_ROWS, MOST_KEPT_ROWS, BrowseOptions
+from rtui.server.files import is_first_start
+from rtui.server.options import DEFAULT_DEMO_KEYS, DEFAULT_MEMORY_BUDGET_BYTES, KEPT_ROWS, MOST_KEPT_ROWS, BrowseOptions
 from rtui.server.wire.target import Target
 
 _SIZE: Final = re.compile(r"([0-9]{1,12})\s*([kmgt]?)(?:i?b)?", re.ASCII | re.IGNORECASE)
@@ -91,6 +92,7 @@ def command(connection: ConnectionOptions, **given: Any) -> None:
         **given,
     )
     opt.require_terminal("browsing needs one")
+    options = replace(options, is_first_start=is_first_start())
     if not options.demo:
         from rtui.tui.run import run  # noqa: PLC0415 - the help must not wait for the interface
 
@@ -103,5 +105,8 @@ def command(connection: ConnectionOptions, **given: Any) -> None:
     with demo_server(options.demo_keys, day=options.demo_day) as demo:
         from rtui.tui.run import run  # noqa: PLC0415 - imported while the first keys arrive
 
-        options = replace(options, target=demo.target, resume=False, keep=False, is_filling=lambda: demo.is_loading)
+        if options.demo_keys == DEFAULT_DEMO_KEYS:  # the number of the earlier report
+            demo.keep_earlier()
+        options = replace(options, target=demo.target, resume=False, reports_folder=demo.reports_folder)
+        options = replace(options, is_filling=lambda: demo.is_loading)
         sys.exit(run(options))

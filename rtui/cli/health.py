@@ -11,7 +11,15 @@ import click
 
 from rtui.cli.connection import ConnectionOptions, Number, connection_options
 from rtui.cli.help import Command
-from rtui.cli.options import log_option, registry_choice, registry_options, result_options
+from rtui.cli.options import (
+    asked_server,
+    demo_choice,
+    demo_options,
+    log_option,
+    registry_choice,
+    registry_options,
+    result_options,
+)
 from rtui.cli.output import Output, failures_in
 from rtui.registry.rules import Severity
 from rtui.server.wire.errors import ExitCode
@@ -69,6 +77,7 @@ was made within a day of the samples.
     examples=(
         "rtui health prod:6379 --section memory",
         "rtui health prod:6379 --watch 5 -o samples.jsonl     until Ctrl-C",
+        "rtui health --demo",
     ),
     codes={
         0: "each node has given a sample",
@@ -116,6 +125,7 @@ was made within a day of the samples.
 @registry_options
 @click.option("--mask", "is_masked", is_flag=True, help="Leave out ids and addresses of clients.")
 @log_option
+@demo_options
 @click.help_option("--help")
 def command(
     connection: ConnectionOptions,
@@ -139,10 +149,11 @@ def command(
         raise click.UsageError(f"--section is for text and md; {file.form} has all of them.")
     if since is None and any(one.needs_earlier for one in thresholds):
         raise click.UsageError("A change, and a number of new or gone findings, need earlier samples: --since.")
+    demo = demo_choice(asked)
     opened = None if len(connection.place) != 1 else files.samples_file(Path(connection.place[0]))
     if opened is not None and every_s is not None:
         raise click.UsageError("A file can't be watched.")
-    target = connection.target() if opened is None else None
+    target = (Target() if demo else connection.target()) if opened is None else None
     if target is not None and target.dump is not None:
         raise click.UsageError("A dump has keys, but no server whose health could be judged: rtui check is for keys.")
     judged = Judged(registry_choice(asked).load(target or Target()), severity=severity, thresholds=thresholds)
@@ -151,7 +162,7 @@ def command(
     if opened is not None:
         judged.report = files.report_of_samples(report_name, opened)
     elif target is not None:
-        judged.report = files.keys_report(report_name, target.label, target.db)
+        judged.report = files.keys_report(report_name, "demo" if demo else target.label, target.db)
     with ExitStack() as stack:
         stack.enter_context(failures_in(file, "health"))
         write = None
@@ -169,7 +180,8 @@ def command(
         else:
             after_each = write_whole if every_s is not None and not file.is_standard else lambda: None
             rounds = 1 if file.form == LINES else ROUNDS
-            code = run.watch(target, every_s, log_file, after_each, rounds=rounds)
+            with asked_server(target, demo) as server:
+                code = run.watch(server, every_s, log_file, after_each, rounds=rounds)
         write_whole()
     judgement = judged.exit_code()
     is_judged = judgement == ExitCode.FOUND and code == ExitCode.SERVER

@@ -6,10 +6,13 @@ passes it a connection that an `EmbeddedServer` made to itself.
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,11 +26,19 @@ import rtui
 from rtui.demo.keyspaces import write_groups
 from rtui.demo.writes import Write
 from rtui.embedded.server import EmbeddedServer
+from rtui.server.files import report_name, server_digest
 from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay
 from rtui.server.wire.target import Target
 
 CHUNK_WRITES: Final = 500
 """The number of writes per chunk; replies to one chunk are read after the next one has been sent."""
+
+
+EARLIER: Final = Path(__file__).with_name("earlier.json.gz")
+"""The report of a good day of the demo with its usual number of keys; `make demo-report` writes it again."""
+
+EARLIER_AGE_S: Final = 86_400.0
+"""How long before now the earlier report is said to have been made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +53,31 @@ class Demo:
         """Whether keys are still being added; a scan that began before the end misses some."""
         return self._loader.poll() is None
 
+    @property
+    def reports_folder(self) -> Path:
+        """The folder in which reports of the demo are kept as long as it runs."""
+        return Path(str(self.target.socket_path)).with_name("reports")
+
+    def keep_earlier(self) -> None:
+        """Add a report of a day ago to the reports of the demo."""
+        label, made_at_s = self.target.label, time.time() - EARLIER_AGE_S
+        folder = self.reports_folder / server_digest(label, self.target.db)
+        folder.mkdir(parents=True)
+        report = gzip.compress(earlier_report(label, made_at_s), compresslevel=1)
+        (folder / report_name(made_at_s)).write_bytes(report)
+
     def wait_loaded(self) -> bool:
         """Wait until the last key is loaded; False if the loader failed."""
         return self._loader.wait() == 0
+
+
+def earlier_report(label: str, made_at_s: float) -> bytes:
+    """Return the earlier report as JSON, as made by a server of this label at this time, seconds since the epoch."""
+    lines = gzip.decompress(EARLIER.read_bytes()).split(b"\n")
+    for name, value in (("made_at_s", made_at_s), ("label", label)):
+        at = next(at for at, line in enumerate(lines) if line.lstrip().startswith(f'"{name}": '.encode()))
+        lines[at] = f"{json.dumps(name)}: {json.dumps(value)},".encode()
+    return b"\n".join(lines)
 
 
 @contextmanager

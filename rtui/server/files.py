@@ -12,8 +12,9 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 
 def config_folder() -> Path:
@@ -45,6 +46,24 @@ def rows_folder() -> Path:
 def server_digest(label: str, db: int) -> str:
     """Return the name of what is kept of one server and database: 32 hexadecimal digits, by a target's label."""
     return hashlib.sha256(f"{label} {db}".encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+REPORT_SUFFIX: Final = ".json.gz"
+
+
+def report_name(made_at_s: float) -> str:
+    """Return the name of the file of a kept report: the time it was made, given in seconds since the epoch."""
+    return f"{datetime.fromtimestamp(round(made_at_s, 3), UTC):%Y%m%dT%H%M%S.%f}"[:-3] + f"Z{REPORT_SUFFIX}"
+
+
+def is_first_start() -> bool:
+    """Whether this user starts rtui for the first time, which is remembered; False where it can't be."""
+    try:
+        state_folder().mkdir(parents=True, exist_ok=True)
+        (state_folder() / "started").touch(exist_ok=False)
+    except OSError:
+        return False
+    return True
 
 
 def reason_of(error: Exception) -> str:

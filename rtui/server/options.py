@@ -122,6 +122,10 @@ class BrowseOptions:
     """Where the command log is written to."""
     keep: bool = False
     """Keep the report of each analysis for later comparison."""
+    reports_folder: Path | None = None
+    """Where reports are kept; None for the user's state folder."""
+    is_first_start: bool = False
+    """rtui was never started by this user: it says which keys help."""
     record_file: Path | None = None
     """Where the session is recorded."""
     resume: bool = True

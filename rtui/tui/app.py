@@ -62,6 +62,9 @@ QUICK_S: Final = 0.05
 CONNECT_POLL_S: Final = 0.2
 """Interval in seconds at which the state of a pending connection is shown."""
 
+FIRST_HINT_S: Final = 10.0
+"""Seconds for which the first start says which keys help."""
+
 LEFT_POLL_S: Final = 1.0
 """Interval in seconds at which analyses of left sessions are checked for their end."""
 
@@ -149,6 +152,10 @@ class RtuiApp(TerminalApp):
         self._left_timer = self.set_interval(LEFT_POLL_S, self._look_at_left, pause=True)
         if not self.is_headless:
             self._handle_signals()
+        if self.options.is_first_start:
+            keys = {command.id: command.first_key for command in APP_COMMANDS}
+            said = f"{keys['help']} shows the keys of each screen, {keys['command_palette']} lists all commands."
+            self.notify(said, title="Welcome to rtui", markup=False, timeout=FIRST_HINT_S)
         self.call_after_refresh(self.begin)
 
     async def begin(self) -> None:

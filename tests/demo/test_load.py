@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,10 +17,11 @@ import rtui.embedded
 from rtui.analysis.report.document import HotSource, Report
 from rtui.cli.main import run
 from rtui.demo.keyspaces import write_groups
-from rtui.demo.load import Demo, demo_server, pack, send, start_loading
+from rtui.demo.load import EARLIER_AGE_S, Demo, demo_server, pack, send, start_loading
 from rtui.embedded.server import EmbeddedServer
+from rtui.server.analysis.kept_reports import KeptReports, read_kept
 from rtui.server.analysis.run import AnalysisRun
-from rtui.server.options import AnalysisOptions
+from rtui.server.options import DEFAULT_DEMO_KEYS, AnalysisOptions
 from rtui.server.scan.pace import Pace
 from tests.conftest import require
 from tests.server.targets import connected
@@ -145,6 +147,28 @@ def test_the_demo_can_be_left_while_it_loads() -> None:
     with demo_server(10_000_000) as running:
         assert running.is_loading
     assert not running.is_loading
+
+
+def test_an_earlier_report_is_there_to_compare_with(demo: Demo) -> None:
+    demo.keep_earlier()
+    kept = KeptReports(demo.target.label, demo.target.db, demo.reports_folder)
+    (earlier,) = kept.reports()
+    head = earlier.head
+    assert (head.server.label, head.server.db) == (demo.target.label, demo.target.db)
+    assert time.time() - head.made_at_s == pytest.approx(EARLIER_AGE_S, rel=0.01)
+    assert head.made_at_s == pytest.approx(earlier.file.made_at_s, abs=0.001)
+    assert head.coverage.keys == pytest.approx(DEFAULT_DEMO_KEYS, rel=0.01)
+    assert head.rtui_version == rtui.__version__, "make demo-report"
+    assert {child.name for child in read_kept(earlier.file).summary.root.children} >= {b"PRO", b"app", b"ecm"}
+
+
+@pytest.mark.slow
+def test_its_health_is_judged_without_reports_of_others(capsys: pytest.CaptureFixture[str]) -> None:
+    require("valkey-9.1")
+    assert run(["health", "--demo", "--demo-keys", "100"]) == 0
+    assert "valkey 9.1" in capsys.readouterr().out
+    assert run(["health", "--demo", "--demo-keys", "100", "--report", "latest"]) == 2
+    assert run(["health", "--demo", "127.0.0.1"]) == 2
 
 
 ANALYSED_KEYS = 12_000

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rtui.keyspace.text.display import SafeText
+from rtui.server.files import is_first_start
 from rtui.server.guard.command import Secret
 from rtui.server.options import BrowseOptions
 from rtui.server.user.known_servers import Profiles, RecentServers
@@ -263,6 +264,22 @@ async def test_a_server_that_answers_at_once_shows_its_tree_first() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: isinstance(app.screen, BrowseScreen))
         assert [type(screen) for screen in app.screen_stack] == [BrowseScreen]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_the_first_start_says_which_keys_help(is_first: bool) -> None:
+    app = RtuiApp(BrowseOptions(is_first_start=is_first), FixedSession())
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, BrowseScreen))
+        assert [one.message.split(" ", 1)[0] for one in app._notifications] == ["?"] * is_first
+
+
+def test_the_first_start_is_remembered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert [is_first_start() for _ in range(3)] == [True, False, False]
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert not is_first_start()
 
 
 async def test_a_slow_server_is_named_until_it_answers() -> None:

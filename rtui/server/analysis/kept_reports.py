@@ -23,7 +23,7 @@ from typing import Final
 from rtui.analysis.formats.json import LARGEST_FILE_BYTES, ReportFormatError, read_headline, read_json, write_json
 from rtui.analysis.report.document import Head, Report, Stats
 from rtui.registry.rules import Severity
-from rtui.server.files import atomic_file, server_digest, state_folder
+from rtui.server.files import REPORT_SUFFIX, atomic_file, report_name, server_digest, state_folder
 
 MOST_REPORTS: Final = 30
 
@@ -34,7 +34,6 @@ MOST_SERVERS: Final = 50
 """Servers and databases that reports are kept of; beyond, those without a new report for longest are dropped."""
 
 _DAY_S: Final = 86_400
-_SUFFIX: Final = ".json.gz"
 _REFERENCE: Final = re.compile(r"(?P<place>.+)@(?P<which>latest|yesterday|[0-9]{1,3}|[0-9]{4}-[0-9]{2}-[0-9]{2})")
 
 
@@ -111,7 +110,7 @@ class KeptReports:
         if len(data) > MOST_BYTES:
             raise NotKeptError("The report is too large to be kept.")
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = self.folder / f"{_stamp(report.head.made_at_s)}{_SUFFIX}"
+        path = self.folder / report_name(report.head.made_at_s)
         with atomic_file(path) as file:
             file.write(data)
         kept = self.files()
@@ -199,14 +198,10 @@ def _read(path: Path) -> bytes:
         return file.read(LARGEST_FILE_BYTES + 1)
 
 
-def _stamp(made_at_s: float) -> str:
-    return f"{datetime.fromtimestamp(round(made_at_s, 3), UTC):%Y%m%dT%H%M%S.%f}"[:-3] + "Z"
-
-
 def _made_at_s(name: str) -> float | None:
-    if not name.endswith(_SUFFIX):
+    if not name.endswith(REPORT_SUFFIX):
         return None
     try:
-        return datetime.strptime(name.removesuffix(_SUFFIX), "%Y%m%dT%H%M%S.%fZ").replace(tzinfo=UTC).timestamp()
+        return datetime.strptime(name.removesuffix(REPORT_SUFFIX), "%Y%m%dT%H%M%S.%fZ").replace(tzinfo=UTC).timestamp()
     except ValueError:
         return None

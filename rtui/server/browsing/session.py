@@ -191,7 +191,9 @@ class BrowsingSession:
             home = self.deployment.home
             self._analysis = AnalysisSession(
                 *(home, options, self.passes.suspended, self.clock),
-                KeptReports(home.target.label, home.target.db, self._state_folder) if self._options.keep else None,
+                KeptReports(home.target.label, home.target.db, self._options.reports_folder or self._state_folder)
+                if self._options.keep
+                else None,
                 deployment=self.deployment,
             )
         return self._analysis

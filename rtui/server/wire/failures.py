@@ -56,10 +56,12 @@ def os_failure(target: Target, error: OSError) -> ConnectFailure:
         }.get(error.errno or 0, (f"can't be used: {error.strerror or error}", "Check the path."))
         return ConnectFailure(FailureKind.SOCKET, f"{target.label} {happened}.", remedy)
     if error.errno == errno.ECONNREFUSED:
-        remedy = (
-            "Is the server running, and is the port right? It may listen on another address only (bind). "
-            "To try rtui without a server: rtui --demo."
-        )
+        remedy = "Is the server running, and is the port right? It may listen on another address only (bind)."
+        if (target.host, target.port) == (Target().host, Target().port):
+            remedy = (
+                "Is a server running here? rtui asks this address unless another one is named, such as "
+                "rtui redis://10.0.0.5:6379/0 or rtui --profile NAME. To try it without a server: rtui --demo."
+            )
         return ConnectFailure(FailureKind.REFUSED, f"Nothing listens on {target.label}.", remedy)
     reason = error.strerror or str(error) or type(error).__name__
     return ConnectFailure(FailureKind.UNREACHABLE, f"{target.label}: {reason}.", "Check the network and the firewall.")

@@ -33,7 +33,7 @@ from rtui.tui.kit.layout import MARGIN, display_text
 from rtui.tui.kit.panel_screen import PanelScreen
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, literal
 
-NOTHING_KEPT: Final = literal("No earlier report to compare with: reports are not kept (--no-keep, --demo).")
+NOTHING_KEPT: Final = literal("No earlier report to compare with: reports are not kept (--no-keep).")
 NO_EARLIER: Final = literal("No earlier report of this server and database yet; each completed analysis is kept.")
 
 

@@ -63,6 +63,12 @@ async def test_a_port_where_nobody_listens() -> None:
     assert f"127.0.0.1:{port}" in failed.happened
 
 
+@pytest.mark.parametrize(("target", "is_named"), [(Target(), False), (Target(port=6380), True), (Target("db"), True)])
+def test_who_named_no_server_is_told_how(target: Target, is_named: bool) -> None:
+    remedy = os_failure(target, ConnectionRefusedError(errno.ECONNREFUSED, "")).remedy
+    assert ("rtui redis://" in remedy) is ("rtui --demo" in remedy) is not is_named
+
+
 async def test_every_address_of_a_name_is_tried(valkey: Server) -> None:
     async with connected(target_of(valkey, host="localhost")) as connection:
         assert connection.is_online
