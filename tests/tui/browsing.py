@@ -94,7 +94,7 @@ def is_settled(screen: BrowseScreen) -> bool:
     is_shown = detail.row == tree.cursor or (detail.row is None and detail.key is not None)
     if screen.tree_pane.is_schema:
         schema = screen.tree_pane.schema
-        is_shown = not schema.is_reading and (detail.level and detail.level.level) is schema.view.cursor
+        is_shown = not schema.is_reading and (detail.level and detail.level.level) is schema.cursor
     return is_shown and is_complete and has_facts and is_idle and screen.detail_pane.shown is detail
 
 

@@ -8,7 +8,6 @@ of the largest keys, and for its number of keys once more.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from msgspec import structs
 from rtui.analysis.columns import Columns, columns_for
 from rtui.analysis.report.document import BigReport, Scope, SlotsReport
 from rtui.analysis.report.figures import SampledKeyspace
-from rtui.keyspace.slices import Steps
+from rtui.keyspace.slices import in_slices
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server import wall_clock
@@ -313,17 +312,3 @@ async def _in_time(asking: Coroutine[object, object, None]) -> None:
             await asking
     except TimeoutError:
         raise ConnectionLost(f"No reply within {LAST_S:g} s.") from None
-
-
-async def in_slices(work: Steps[T]) -> T:
-    """Run work on the event loop, slice by slice, and in a thread where it needs no Python."""
-    with contextlib.closing(work):
-        while True:
-            try:
-                elsewhere = next(work)
-            except StopIteration as end:
-                return end.value  # type: ignore[no-any-return]
-            if elsewhere is None:
-                await asyncio.sleep(0)
-            else:
-                await asyncio.to_thread(elsewhere)

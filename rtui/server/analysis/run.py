@@ -15,8 +15,9 @@ from msgspec import structs
 
 from rtui.analysis.columns import columns_for
 from rtui.analysis.report.document import ColumnState, Report
+from rtui.keyspace.slices import in_slices
 from rtui.keyspace.text.display import SafeText
-from rtui.server.analysis.key_pass import AnalysisPass, in_slices
+from rtui.server.analysis.key_pass import AnalysisPass
 from rtui.server.analysis.table_import import import_counting
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.hot.report import HotKeyReporter

@@ -30,9 +30,10 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, NoReturn, cast
 
+from rtui.keyspace.slices import in_slices
 from rtui.keyspace.slots import SLOTS, each_slot
 from rtui.keyspace.text.display import SafeText
-from rtui.server.analysis.key_pass import AnalysisPass, ClusterPart, in_slices
+from rtui.server.analysis.key_pass import AnalysisPass, ClusterPart
 from rtui.server.analysis.table_import import import_counting
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.files import reason_of

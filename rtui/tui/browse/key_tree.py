@@ -1,14 +1,14 @@
 """The tree: a view that paints the rows on the screen, however many there are, with actions for keyboard and mouse.
 
 It moves its cursor itself, and posts messages for everything else. `TreeRows` is the base of the tree of names and of
-the schema: it runs keys at once, and takes a name to jump to.
+the schema.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from textual import events
 from textual.binding import BindingType
@@ -24,7 +24,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.columns import ALL_COLUMNS, NOTHING_MORE, RowLayout, TreeColumn, lay_out_row
 from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.row_facts import RowFactsCache, RowWeights
-from rtui.tui.browse.tree_lines import TreeTotals, name_cells, row_line, sign_cells
+from rtui.tui.browse.tree_lines import TreeTotals, indent_cells, name_cells, row_line
 from rtui.tui.kit.command import Owner, bindings
 from rtui.tui.kit.layout import MARGIN
 from rtui.tui.kit.line_view import RowsView, set_content_height
@@ -44,8 +44,26 @@ NOWHERE: Final = -1
 MOST_MARKED: Final = 100
 
 
-class TreeRows(RowsView):
-    """Rows that take their keys before these bubble, and the characters of a name while one is typed."""
+RowT = TypeVar("RowT")
+
+
+class TreeModel(Protocol[RowT]):
+    """The visible rows of a tree by number."""
+
+    def __len__(self) -> int: ...
+    def row(self, index: int, /) -> RowT: ...
+    def index_of(self, row: RowT, /) -> int | None: ...
+    def parent_row(self, row: RowT, /) -> RowT | None: ...
+    def end_sibling(self, row: RowT, /, *, last: bool) -> RowT: ...
+
+
+class TreeRows(RowsView, Generic[RowT]):
+    """Rows that open and close; the cursor belongs to a row, not to a line, and stays with it.
+
+    It takes keys before these bubble, and the characters of a name while one is typed.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(BROWSE_COMMANDS, Owner.TREE)
 
     class Jumping(Message):
         """The beginning of a name that the user is typing, None when that has ended."""
@@ -53,6 +71,28 @@ class TreeRows(RowsView):
         def __init__(self, typed: str | None) -> None:
             super().__init__()
             self.typed = typed
+
+    class Highlighted(Message):
+        """The cursor is on another row or on none, or the row has new figures."""
+
+        def __init__(self, row: Any) -> None:
+            super().__init__()
+            self.row = row
+
+    class Chosen(Message):
+        """The user wants to go into the row under the cursor."""
+
+    def __init__(self, rows: TreeModel[RowT], *, id: str) -> None:
+        super().__init__(id=id)
+        self.rows = rows
+        self.cursor: RowT | None = None
+        self.is_touched = False
+        """Whether the user has moved or opened anything since this was reset, so that rows must keep their places.
+
+        Set as it happens, not in the handler of a message, before which the end of a scan may sort the rows.
+        """
+        self.columns = ALL_COLUMNS
+        self.row_layout: RowLayout = lay_out_row(0)
 
     _typed: str | None = None
 
@@ -91,14 +131,108 @@ class TreeRows(RowsView):
         if self._typed is not None:
             self._type(None)
 
+    def choose_columns(self, columns: frozenset[TreeColumn]) -> None:
+        self.columns = columns
+        self._lay_out()
 
-class KeyTree(TreeRows, can_focus=True):
-    """A window on `VisibleRows`; the cursor belongs to a row, not to a line, and stays with it."""
+    def on_resize(self) -> None:
+        self._lay_out()
+        if self.cursor is not None:
+            self.put_cursor(self.cursor_line)
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(BROWSE_COMMANDS, Owner.TREE)
+    def _lay_out(self) -> None:
+        """Divide the width among the columns."""
+        raise NotImplementedError
 
-    class Chosen(Message):
-        """The user wants to go into the details of the row under the cursor."""
+    def report_cursor(self) -> None:
+        """Post `Highlighted` in the context of this widget: one that a parent's handler sends ends at the parent."""
+        self.call_later(lambda: self.post_message(self.Highlighted(self.cursor)))
+
+    def _index(self, row: RowT | None) -> int | None:
+        """Return the number of a row, None when it is not visible."""
+        return None if row is None else self.rows.index_of(row)
+
+    def move_to_row(self, row: RowT | None) -> None:
+        """Put the cursor on a row, if it is listed; one that is far away comes to the middle of the view."""
+        line = self._index(row)
+        if line is not None:
+            top, height = self.scroll_offset.y, self.size.height
+            if not top - height <= line < top + 2 * height:
+                self.scroll_top_to(line - height // 2)
+            self.move_to(line)
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether the row under the cursor is open."""
+        raise NotImplementedError
+
+    def _open(self, *, below: bool = False) -> None:
+        """Open the row under the cursor, or with `below` everything under it."""
+        raise NotImplementedError
+
+    def _close(self) -> None:
+        raise NotImplementedError
+
+    def _sign_cells(self, row: RowT) -> int | None:
+        """Return the column of the sign of a row that can be opened."""
+        raise NotImplementedError
+
+    def action_parent(self) -> None:
+        if self.cursor is not None:
+            self.move_to_row(self.rows.parent_row(self.cursor))
+
+    def action_first_sibling(self) -> None:
+        if self.cursor is not None:
+            self.move_to_row(self.rows.end_sibling(self.cursor, last=False))
+
+    def action_last_sibling(self) -> None:
+        if self.cursor is not None:
+            self.move_to_row(self.rows.end_sibling(self.cursor, last=True))
+
+    def action_enter(self) -> None:
+        if self.cursor is not None:
+            self.post_message(self.Chosen())
+
+    def action_open_close(self) -> None:
+        """Open or close the row under the cursor."""
+        if self._is_open:
+            self._close()
+        else:
+            self._open()
+
+    def action_expand(self) -> None:
+        """Open the row under the cursor; go to the first one below when it is open."""
+        if self._is_open:
+            self.action_cursor_down()
+        else:
+            self._open()
+
+    def action_collapse(self) -> None:
+        """Close the row under the cursor; go to its parent when it is closed."""
+        if self._is_open:
+            self._close()
+        else:
+            self.action_parent()
+
+    def action_expand_all(self) -> None:
+        """Open everything below the row under the cursor."""
+        self._open(below=True)
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the row under the mouse; its sign opens or closes it, a second click is Enter."""
+        line = event.y + self.scroll_offset.y
+        if 0 <= line < self.virtual_size.height:
+            self.move_to(line)
+            if event.x == self._sign_cells(self.rows.row(line)):
+                self.action_open_close()
+            elif event.chain == 2:
+                self.action_enter()
+
+
+class KeyTree(TreeRows[Row], can_focus=True):
+    """A window on `VisibleRows`."""
+
+    rows: VisibleRows
 
     class MarksChanged(Message):
         """Other keys are marked."""
@@ -111,32 +245,16 @@ class KeyTree(TreeRows, can_focus=True):
             self.node = node
             self.below = below
 
-    class Highlighted(Message):
-        """The cursor is on another row, or on none."""
-
-        def __init__(self, row: Row | None) -> None:
-            super().__init__()
-            self.row = row
-
     class ViewChanged(Message):
         """Other rows are in view, or the same ones in another layout."""
 
-    def __init__(self, rows: VisibleRows, facts: RowFactsCache, weights: RowWeights, *, id: str | None = None) -> None:
+    def __init__(self, rows: VisibleRows, facts: RowFactsCache, weights: RowWeights, *, id: str) -> None:
         """`facts` is looked up at each repaint; `weights` are the sort weights of keys."""
-        super().__init__(id=id)
-        self.rows = rows
-        self.cursor: Row | None = None
-        self.is_touched = False
-        """Whether the user has moved or opened anything since this was reset, so that rows must keep their places.
-
-        Set as it happens, not in the handler of a message, before which the end of a scan may sort the rows.
-        """
+        super().__init__(rows, id=id)
         self.awaits_cursor = False
         """Whether the row of the cursor, of an earlier scan, is expected to come back; until then it is on no line."""
         self.placed_at: int | None = None
         """The line of the screen where the cursor's row was before another scan, and stays when rows are sorted."""
-        self.columns = ALL_COLUMNS
-        self.row_layout = lay_out_row(0)
         self.totals = TreeTotals(complete=False)
         """The whole that shares are parts of."""
         self.figures: TreeFigures | None = None
@@ -167,17 +285,13 @@ class KeyTree(TreeRows, can_focus=True):
         self.cursor, self.cursor_line = None, 0
         self._painted.clear()
         self._recount()
-        self._update_row_layout()
+        self._lay_out()
         line = self._index(cursor) or 0
         self.scroll_top_to(line - self.size.height // 2)
         self.move_to(line)
         if self.cursor is None:
             self.post_message(self.Highlighted(None))
         self.refresh()
-
-    def choose_columns(self, columns: frozenset[TreeColumn]) -> None:
-        self.columns = columns
-        self._update_row_layout()
 
     def show_figures(self, figures: TreeFigures | None) -> None:
         """Show the figures of an analysis, None for no analysis, in the columns of namespaces."""
@@ -194,7 +308,7 @@ class KeyTree(TreeRows, can_focus=True):
     def _show_more(self, *, is_other_layout: bool) -> None:
         self._key_lines.clear()
         if is_other_layout:
-            self._update_row_layout()
+            self._lay_out()
         else:
             self.repaint_changes()
 
@@ -241,7 +355,7 @@ class KeyTree(TreeRows, can_focus=True):
             before, self.cursor = self.cursor, self.rows.row(found)
             self.cursor_line = found
             if self.cursor != before and self.cursor.kind is RowKind.NAMESPACE:
-                self.call_later(self.report_cursor)  # it has become a chain, or has parted
+                self.report_cursor()  # it has become a chain, or has parted
         elif self.awaits_cursor:
             self.cursor_line = NOWHERE
         else:
@@ -252,7 +366,7 @@ class KeyTree(TreeRows, can_focus=True):
     def rearranged(self) -> None:
         """After the rows were sorted, go with the cursor's row to its new place, while untouched to the first row."""
         self._recount()
-        self._update_row_layout()
+        self._lay_out()
         is_placed = self.placed_at is not None and not self.is_touched
         line = self._index(self.cursor) if self.is_touched or is_placed else 0
         if line is not None and self.placed_at is not None and is_placed:
@@ -283,24 +397,10 @@ class KeyTree(TreeRows, can_focus=True):
             self.is_touched = self.is_touched or line > 0
             self.post_message(self.Highlighted(self.cursor))
 
-    def move_to_row(self, row: Row | None) -> None:
-        """Put the cursor on a row, if it is listed; one that is far away comes to the middle of the view."""
-        line = self._index(row)
-        if line is not None:
-            top, height = self.scroll_offset.y, self.size.height
-            if not top - height <= line < top + 2 * height:
-                self.scroll_top_to(line - height // 2)
-            self.move_to(line)
-
     @property
     def cursor_place(self) -> tuple[bool, bytes] | None:
         """Whether the row under the cursor is a key, and its name or the prefix of its keys; None without rows."""
         return None if self.cursor is None else (self.cursor.kind is RowKind.KEY, self.cursor.key())
-
-    def on_resize(self) -> None:
-        self._update_row_layout()
-        if self.cursor is not None:
-            self.put_cursor(self.cursor_line)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Say that other rows are in view."""
@@ -350,14 +450,6 @@ class KeyTree(TreeRows, can_focus=True):
             self._rows_reported = rows
             self.post_message(self.ViewChanged())
 
-    def _index(self, row: Row | None) -> int | None:
-        """Return the number of a row, None when it is not visible."""
-        return None if row is None else self.rows.index_of(row)
-
-    def report_cursor(self) -> None:
-        """Post `Highlighted` in the context of this widget: one that a parent's handler sends ends at the parent."""
-        self.post_message(self.Highlighted(self.cursor))
-
     def _nearest(self, row: Row | None) -> int:
         """Return the line of the innermost visible namespace that holds a row which is not visible any more.
 
@@ -383,9 +475,9 @@ class KeyTree(TreeRows, can_focus=True):
         if longest > self._longest:
             self._longest = longest
             if longest > self.row_layout.name_cells:
-                self._update_row_layout()
+                self._lay_out()
 
-    def _update_row_layout(self) -> None:
+    def _lay_out(self) -> None:
         width, is_analysed = self.scrollable_content_region.width - MARGIN, self.figures is not None
         sort = self.rows.sort_order
         self.row_layout = lay_out_row(
@@ -399,18 +491,6 @@ class KeyTree(TreeRows, can_focus=True):
 
     # actions
 
-    def action_parent(self) -> None:
-        if self.cursor is not None:
-            self.move_to_row(self.rows.parent_row(self.cursor))
-
-    def action_first_sibling(self) -> None:
-        if self.cursor is not None:
-            self.move_to_row(self.rows.end_sibling(self.cursor, last=False))
-
-    def action_last_sibling(self) -> None:
-        if self.cursor is not None:
-            self.move_to_row(self.rows.end_sibling(self.cursor, last=True))
-
     def action_enter(self) -> None:
         """Open or close a namespace, or go into the details of a key."""
         if self.cursor is not None and self.cursor.kind is RowKind.KEY:
@@ -420,13 +500,17 @@ class KeyTree(TreeRows, can_focus=True):
 
     def action_open_close(self) -> None:
         """Open or close the namespace under the cursor; mark the key there, or take its mark away."""
-        node = self._node_at_cursor()
-        if node is None and self.cursor is not None:
+        if self.cursor is not None and self.cursor.kind is RowKind.KEY:
             self._mark(self.cursor.key())
-        elif node is not None and self.rows.is_expanded(node):
-            self._close(node)
-        elif node is not None:
-            self.post_message(self.OpenRequested(node))
+        else:
+            super().action_open_close()
+
+    def action_expand(self) -> None:
+        """Open the namespace under the cursor; go to its first row when it is open, and into the details of a key."""
+        if self.cursor is not None and self.cursor.kind is RowKind.KEY:
+            self.post_message(self.Chosen())
+        else:
+            super().action_expand()
 
     def _mark(self, key: bytes) -> None:
         if key in self.marked:
@@ -443,44 +527,25 @@ class KeyTree(TreeRows, can_focus=True):
         self.repaint_changes()
         self.post_message(self.MarksChanged())
 
-    def action_expand(self) -> None:
-        """Open the namespace under the cursor; go to its first row when it is open, and into the details of a key."""
-        node = self._node_at_cursor()
-        if node is None and self.cursor is not None:
-            self.post_message(self.Chosen())
-        elif node is not None and self.rows.is_expanded(node):
-            self.action_cursor_down()
-        elif node is not None:
-            self.post_message(self.OpenRequested(node))
-
-    def action_collapse(self) -> None:
-        """Close the namespace under the cursor; go to its parent when it is closed."""
-        node = self._node_at_cursor()
-        if node is not None and self.rows.is_expanded(node):
-            self._close(node)
-        else:
-            self.action_parent()
-
-    def _close(self, node: Namespace) -> None:
-        with self.keeping_position():
-            self.rows.collapse(node)
-
-    def action_expand_all(self) -> None:
-        node = self._node_at_cursor()
-        if node is not None:
-            self.post_message(self.OpenRequested(node, below=True))
-
+    @property
     def _node_at_cursor(self) -> Namespace | None:
-        """Return the namespace under the cursor, None when a key is."""
+        """The namespace under the cursor, None when a key is."""
         row = self.cursor
         return row.namespace if row is not None and row.kind is RowKind.NAMESPACE else None
 
-    def on_click(self, event: events.Click) -> None:
-        """Go to the row under the mouse; its sign or a second click opens it."""
-        line = event.y + self.scroll_offset.y
-        if 0 <= line < self.virtual_size.height:
-            self.move_to(line)
-            row = self.rows.row(line)
-            sign = sign_cells(row, self.row_layout.name_cells) if row.kind is RowKind.NAMESPACE else None
-            if event.chain == 2 or event.x == sign:
-                self.action_enter()
+    @property
+    def _is_open(self) -> bool:
+        node = self._node_at_cursor
+        return node is not None and self.rows.is_expanded(node)
+
+    def _open(self, *, below: bool = False) -> None:
+        if (node := self._node_at_cursor) is not None:
+            self.post_message(self.OpenRequested(node, below=below))
+
+    def _close(self) -> None:
+        if (node := self._node_at_cursor) is not None:
+            with self.keeping_position():
+                self.rows.collapse(node)
+
+    def _sign_cells(self, row: Row) -> int | None:
+        return indent_cells(row.depth, self.row_layout.name_cells) if row.kind is RowKind.NAMESPACE else None

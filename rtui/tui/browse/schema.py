@@ -4,11 +4,6 @@ A report has a node for each key pattern (`analysis/report/document`), in a tree
 `user:`, below it `{id}:` for 50,000 different ones, below that `orders`. A `Level` is such a node as a row. Where there
 is no analysis the report is one of names alone (`server/browsing/name_patterns`), so both look the same here.
 
-A report replaces the previous one while an analysis or a scan goes on. Levels of the same path are the same for the
-user: open levels stay open, and once the user has been there rows keep their places, with new ones behind them.
-
-There are some thousands of levels at most, so that rows are a plain list.
-
 An analysis of the keys that the tree shows has all figures, so its report is shown. Without one, and for filtered
 names, which no report tells apart, the loaded names are walked over (`NamePatterns`), and again as a scan brings more;
 also while an analysis has seen fewer keys than there are names.
@@ -18,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from heapq import heapify, heappop, heappush
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -29,7 +23,6 @@ from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report, 
 from rtui.analysis.report.namespaces import ReportedNamespaces, ReportPlace
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.rows.listing import BY_NAME, Sort
-from rtui.keyspace.slices import Steps
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.identifiers import DEEPEST_LEVEL, KeySegments
@@ -40,13 +33,10 @@ from rtui.server.browsing.name_patterns import NamePatterns
 from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.browse.tree_figures import FIGURE_OF, TreeFigures
-from rtui.tui.kit.command_screen import PAUSE_S, Work
+from rtui.tui.kit.command_screen import Work, drive
 
 if TYPE_CHECKING:
     from textual.worker import Worker
-
-FIRST_ROWS: Final = 18
-"""The number of rows up to which levels are open at first: it fits a terminal of 24 lines."""
 
 NO_KEYS: Final = Known(0)
 
@@ -139,6 +129,17 @@ class Schema:
         name = b"".join(step.name + step.separator for step in path)
         return is_key, swapped(name, self.reported.separators.java_separator) if is_key else name
 
+    def path_of(self, name: bytes, *, is_key: bool) -> tuple[Step, ...]:
+        """Return the path of the level that counts a key or a namespace, or of the innermost one on it."""
+        place = self.root.place
+        segments = KeySegments(self.reported.separators).of(name, DEEPEST_LEVEL)
+        for segment, separator in segments if is_key else segments[:-1]:
+            below = self.reported.below(place, segment, separator)
+            if below is None:
+                break
+            place = below
+        return place.path
+
     def below(self, level: Level) -> list[Level]:
         return [Level(level, place) for place in self.reported.children(level.place)]
 
@@ -173,151 +174,6 @@ class Schema:
         return None if found is None else (-found.value, b"")
 
 
-class SchemaRows:
-    """The rows of a schema: which levels are open, their order, and which of both a new report keeps."""
-
-    def __init__(self, sort: Sort, *, is_reversed: bool = False) -> None:
-        self.schema: Schema | None = None
-        """None before there is a report."""
-        self.rows: list[Level] = []
-        self.sort_order = sort
-        self.is_reversed = is_reversed
-
-    def show(self, schema: Schema | None, *, keeps_places: bool = False, room: int = FIRST_ROWS) -> None:
-        """Show the levels of another report, open as they were; with `keeps_places` in their order, too.
-
-        Levels of the first report are opened as far as their rows fit into `room`.
-        """
-        before, self.schema = self.schema, schema
-        if schema is not None:
-            self._list(schema.root)
-            if before is not None and before.root.below:
-                self._take_over(before.root, schema.root, keeps_places=keeps_places)
-            else:
-                self._open_first(schema.root, room)
-        self._flatten()
-
-    def _take_over(self, before: Level, now: Level, *, keeps_places: bool) -> None:
-        """Open the levels that were open, and put known ones before new ones in the order in which they were."""
-        pairs = [(before, now)]
-        while pairs:
-            old, new = pairs.pop()
-            if old.below:
-                self._list(new)
-                new.is_open = old.is_open
-            places = {one.node.step: at for at, one in enumerate(old.below)}
-            if keeps_places:
-                new.below.sort(key=lambda one: places.get(one.node.step, len(places)))
-            pairs += [(old.below[places[one.node.step]], one) for one in new.below if one.node.step in places]
-
-    def _open_first(self, root: Level, room: int) -> None:
-        """Open the levels with the most keys first, as far as their rows fit into `room`."""
-        rows = len(root.below)
-        waiting = [(-plain(one.node.stats.keys), one.path, one) for one in root.below]
-        heapify(waiting)
-        while waiting:
-            level = heappop(waiting)[2]
-            more = len(level.node.children)
-            if more and rows + more <= room:
-                rows += more
-                self._list(level)
-                for one in level.below:
-                    heappush(waiting, (-plain(one.node.stats.keys), one.path, one))
-
-    def _list(self, level: Level) -> None:
-        """Open a level that has others below."""
-        schema = self.schema
-        if schema is None or not level.node.children:
-            return
-        level.is_open = True
-        if not level.below:
-            level.below = schema.sorted(schema.below(level), self.sort_order, is_reversed=self.is_reversed)
-
-    def _flatten(self) -> None:
-        self.rows = []
-        waiting = [] if self.schema is None else self.schema.root.below[::-1]
-        while waiting:
-            level = waiting.pop()
-            self.rows.append(level)
-            if level.is_open:
-                waiting += level.below[::-1]
-
-    def open(self, level: Level) -> None:
-        """List the levels below a level; an only child is opened, too."""
-        self._list(level)
-        while len(level.below) == 1 and level.below[0].node.children:
-            (level,) = level.below
-            self._list(level)
-        self._flatten()
-
-    def open_all(self, level: Level) -> None:
-        """List all that is below a level."""
-        waiting = [level]
-        while waiting:
-            one = waiting.pop()
-            self._list(one)
-            waiting += one.below
-        self._flatten()
-
-    def close(self, level: Level) -> None:
-        """Hide the levels below a level; which of them are open is kept for the next time."""
-        level.is_open = False
-        self._flatten()
-
-    def sort(self, order: Sort, *, is_reversed: bool = False) -> None:
-        """Sort each level's children."""
-        self.sort_order, self.is_reversed = order, is_reversed
-        waiting = [] if self.schema is None else [self.schema.root]
-        while waiting and self.schema is not None:
-            level = waiting.pop()
-            level.below = self.schema.sorted(level.below, order, is_reversed=is_reversed)
-            waiting += level.below
-        self._flatten()
-
-    def index_of(self, level: Level) -> int:
-        """Return the number of the row of a level, of the innermost visible ancestor if it is hidden, else 0."""
-        for one in level.upwards():
-            if one in self.rows:
-                return self.rows.index(one)
-        return 0
-
-    def reveal(self, path: Sequence[Step]) -> Level | None:
-        """Open the ancestors of a level and return it, or the innermost known level of its path; None if none is."""
-        level, found = None if self.schema is None else self.schema.root, None
-        for step in path:
-            if level is None:
-                break
-            self._list(level)
-            level = next((one for one in level.below if one.node.step == step), None)
-            found = level or found
-        self._flatten()
-        return found
-
-    def reveal_names(self, name: bytes, *, is_key: bool) -> Level | None:
-        """Open the ancestors of the level that counts a key or a namespace; return it, or the innermost known one."""
-        if self.schema is None:
-            return None
-        place = self.schema.root.place
-        segments = KeySegments(self.schema.reported.separators).of(name, DEEPEST_LEVEL)
-        for segment, separator in segments if is_key else segments[:-1]:
-            below = self.schema.reported.below(place, segment, separator)
-            if below is None:
-                break
-            place = below
-        return self.reveal(place.path)
-
-    def end_sibling(self, level: Level, *, last: bool) -> Level:
-        """Return the first, or the last, level beside this one."""
-        return level if level.parent is None else level.parent.below[-1 if last else 0]
-
-    def find_sibling(self, level: Level, prefix: bytes) -> Level | None:
-        """Return the level beside this one, from it on and around, whose name begins so in any case; None without."""
-        beside = [] if level.parent is None else level.parent.below
-        start = beside.index(level) if level in beside else 0
-        lowered = prefix.lower()
-        return next((one for one in beside[start:] + beside[:start] if one.node.name.lower().startswith(lowered)), None)
-
-
 class SchemaSource:
     """Chooses the report of a schema, and makes one from names if there is no analysis."""
 
@@ -348,20 +204,20 @@ class SchemaSource:
         self, store: NamespaceStore, status: BrowsingStatus, figures: TreeFigures | None, *, is_complete: bool
     ) -> None:
         """Follow the report of an analysis, of which `figures` are, or the names of a store."""
-        report = None if figures is None else figures.report
-        if figures is not None and report is not None and knows_more(report, store):
-            self.stop()
-            self._names = None
-            shown = None if self.schema is None else (self.schema.report, self.schema.is_current)
-            if shown != (report, figures.is_current):
-                self.schema = Schema(report, is_current=figures.is_current)
-            return
-        names = self._names
-        if self.schema is not None and (names is None or not names.is_of(store)):
+        if figures is not None:
+            coverage = figures.report.head.coverage
+            if coverage.kind is not CoverageKind.PARTIAL or coverage.counted_keys >= store.keys:
+                self.stop()
+                self._names = None
+                shown = None if self.schema is None else (self.schema.report, self.schema.is_current)
+                if shown != (figures.report, figures.is_current):
+                    self.schema = Schema(figures.report, is_current=figures.is_current)
+                return
+        names = self._names if self._names is not None and self._names.is_of(store) else None
+        if names is None:
             self.schema = None
         is_idle = self._worker is None or self._worker.is_finished
-        is_other = names is None or not names.is_of(store)
-        if is_other or (is_idle and names is not None and names.is_due(store, is_complete=is_complete)):
+        if names is None or (is_idle and names.is_due(store, is_complete=is_complete)):
             work = NamePatterns(store, is_complete=is_complete, match=status.match, key_type=status.key_type)
             self._names = work
 
@@ -371,7 +227,7 @@ class SchemaSource:
                 except RtuiError as error:
                     self._on_failure(error.happened)
                     return
-                report = await _driven(work.work())
+                report = await drive(work.work())
                 if work is self._names:
                     self.schema = Schema(report, is_of_names=True)
                     self._on_change()
@@ -384,22 +240,3 @@ class SchemaSource:
             self._worker.cancel()
             self._names = None
         self._worker = None
-
-
-def knows_more(report: Report, store: NamespaceStore) -> bool:
-    """Return whether a report covers all keys, or at least as many as a store has names of."""
-    coverage = report.head.coverage
-    return coverage.kind is not CoverageKind.PARTIAL or coverage.counted_keys >= store.keys
-
-
-async def _driven(work: Steps[Report]) -> Report:
-    """Do all slices, some in another thread, and return the result."""
-    try:
-        while True:
-            elsewhere = next(work)
-            if elsewhere is None:
-                await asyncio.sleep(PAUSE_S)
-            else:
-                await asyncio.to_thread(elsewhere)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]

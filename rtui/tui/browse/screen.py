@@ -17,6 +17,7 @@ from textual.worker import Worker
 
 from rtui.analysis.facts import KeyFacts
 from rtui.analysis.humanize import counted
+from rtui.keyspace.rows.rows import Row
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.browsing.status import BrowsingStatus
@@ -28,9 +29,8 @@ from rtui.tui.browse.commands import BROWSE_COMMANDS, SHARED
 from rtui.tui.browse.detail_pane import DetailPane, browse_conditions
 from rtui.tui.browse.document import ChosenDecoders
 from rtui.tui.browse.fact_lines import together_lines
-from rtui.tui.browse.key_tree import KeyTree
+from rtui.tui.browse.key_tree import KeyTree, TreeRows
 from rtui.tui.browse.panes import REFUSED, Panes, PaneWatch, StatusBar
-from rtui.tui.browse.schema_view import SchemaView
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.browse.tree_search import TreeFilter, TreePlaces, TreeSearch
 from rtui.tui.browse.value_pane import ValuePane
@@ -194,25 +194,25 @@ class BrowseScreen(CommandScreen[None]):
 
     # messages of the tree
 
-    @on(KeyTree.Highlighted)
-    def _follow_cursor(self, event: KeyTree.Highlighted) -> None:
-        if not self.tree_pane.is_schema:
-            self.detail_pane.fetcher.show(event.row)
-
-    @on(SchemaView.Highlighted)
-    def _follow_level(self) -> None:
+    @on(TreeRows.Highlighted)
+    def _follow_cursor(self, event: TreeRows.Highlighted) -> None:
         if self.tree_pane.is_schema:
             self.detail_pane.fetcher.show_level(self.places.level)
             self.offer_commands()
+        elif event.row is None or isinstance(event.row, Row):
+            self.detail_pane.fetcher.show(event.row)
 
-    @on(SchemaView.Chosen)
-    def _list_level(self) -> None:
-        self.leave_place()
-        self.action_keys()
+    @on(TreeRows.Chosen)
+    def _enter_row(self) -> None:
+        """List the keys of a level, or go into the details of a key."""
+        if self.tree_pane.is_schema:
+            self.leave_place()
+            self.action_keys()
+        else:
+            self._enter_detail()
 
-    @on(KeyTree.Chosen)
     @on(DetailPane.Wanted)
-    def _choose_key(self) -> None:
+    def _enter_detail(self) -> None:
         self.leave_place()
         self.places.enter_detail()
 
@@ -389,7 +389,7 @@ class BrowseScreen(CommandScreen[None]):
 
         def choose(columns: frozenset[TreeColumn]) -> None:
             tree.choose_columns(columns)
-            self.tree_pane.schema.view.choose_columns(columns)
+            self.tree_pane.schema.choose_columns(columns)
             self.settings.choose("tree.columns", tuple(one for one in TreeColumn if one in columns))
 
         titles = {column: literal(column.value) for column in TreeColumn}
@@ -451,7 +451,7 @@ class BrowseScreen(CommandScreen[None]):
         )
         found |= self.detail_pane.value.conditions
         if self.tree_pane.is_schema:
-            has_level = self.tree_pane.schema.view.cursor is not None
+            has_level = self.tree_pane.schema.cursor is not None
             found |= {Condition.ON_ROW: has_level, Condition.ON_NAMESPACE: has_level}
         found |= {
             Condition.DETAIL_OPEN: self.detail_pane.value.has_keyboard,

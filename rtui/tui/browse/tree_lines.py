@@ -139,7 +139,7 @@ def row_line(
         if facts is not None and (facts.is_gone or facts.ttl_ms == 0):
             role = Role.MUTED
         fields = _key_fields(row, facts, layout.fields, idle_s, figures, node=node)
-    indent = sign_cells(row, layout.name_cells)
+    indent = indent_cells(row.depth, layout.name_cells)
     room = layout.name_cells - indent - width_of(sign) - 1
     text = display(row.name, limit=max(room, 16)) if row.name else EMPTY
     mark = MIXED if mixed_letters(row.name) and room > width_of(MIXED) else NOTHING_MORE
@@ -157,13 +157,8 @@ def name_cells(row: Row) -> int:
     return MARGIN + row.depth * INDENT_CELLS + width_of(NO_SIGN) + len(row.name) + 1
 
 
-def sign_cells(row: Row, name_cells: int) -> int:
-    """Return the column where the sign of a row stands; deep rows stop moving to the right at half the width."""
-    return indent_cells(row.depth, name_cells)
-
-
 def indent_cells(depth: int, name_cells: int) -> int:
-    """Return the column where the sign of a row of this depth stands."""
+    """Return the column where the sign of a row stands; deep rows stop moving to the right at half the width."""
     return MARGIN + min(depth * INDENT_CELLS, name_cells // 2)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual import on
 from textual.app import ComposeResult
@@ -25,7 +25,7 @@ from rtui.tui.browse.columns import FACT_COLUMNS, MORE_FACT_COLUMNS, TreeHeader
 from rtui.tui.browse.key_tree import KeyTree, TreeRows
 from rtui.tui.browse.row_facts import RowFactsCache, RowWeights, ShownRows
 from rtui.tui.browse.row_work import RowWork
-from rtui.tui.browse.schema_view import SchemaView, TreeSchema
+from rtui.tui.browse.schema_view import SchemaView
 from rtui.tui.browse.tree_lines import TreeTotals, notice_lines
 from rtui.tui.kit.command_screen import HoldKeypresses, drive
 from rtui.tui.kit.layout import MARGIN, ago, prose
@@ -83,7 +83,7 @@ class TreePane(Vertical):
         self._facts_timer: Timer | None = None
         self._search: Worker[None] | None = None
         run = partial(self.run_worker, group="schema", exclusive=True, exit_on_error=False, description="schema")
-        self.schema = TreeSchema(
+        self.schema = SchemaView(
             session, self.names, self.key_tree, run=run, totals=self.totals, on_change=self._schema_changed
         )
 
@@ -91,7 +91,7 @@ class TreePane(Vertical):
         """Put the header over the tree."""
         yield self.header
         yield self.key_tree
-        yield self.schema.view
+        yield self.schema
         yield self._notice
 
     @property
@@ -100,9 +100,9 @@ class TreePane(Vertical):
         return self.schema.is_shown
 
     @property
-    def view(self) -> TreeRows:
+    def view(self) -> TreeRows[Any]:
         """The rows that are shown: the tree of names, or the schema."""
-        return self.schema.view if self.is_schema else self.key_tree
+        return self.schema if self.is_schema else self.key_tree
 
     # which rows are shown
 
@@ -159,18 +159,19 @@ class TreePane(Vertical):
     def _show_notice(self) -> None:
         """Show why there are no rows if the tree is empty."""
         is_empty = len(self.key_tree.rows) == 0
-        self._show_rows_or_notice(is_empty or (self.is_schema and not self.schema.view.rows))
+        has_no_levels = self.is_schema and not len(self.schema.rows)
+        self._show_rows_or_notice(is_empty or has_no_levels)
         if is_empty:
             status, needle, not_searched = self._session.status, self.names.needle, self.names.not_searched
             self._notice.set_content(lambda width: notice_lines(status, needle, width, not_searched=not_searched))
-        elif self.is_schema and not self.schema.view.rows:
+        elif has_no_levels:
             self._notice.set_content(lambda width: prose(literal("Reading the names…"), width, Role.MUTED))
 
     def _show_rows_or_notice(self, is_empty: bool) -> None:
         """Show the rows, or the notice in their place; a class of this pane would style every widget in it anew."""
         if self._notice.display is not is_empty:
             self._notice.display = is_empty
-            for view in (self.key_tree, self.schema.view):
+            for view in (self.key_tree, self.schema):
                 view.styles.height = 0 if is_empty else "1fr"
 
     def show_figures(self) -> bool:
@@ -218,7 +219,7 @@ class TreePane(Vertical):
 
     def _show_sort(self, sort: Sort, is_reversed: bool) -> bool:
         """Tell of another order, and sort the schema too; return whether the names are shown."""
-        self.schema.view.sort(sort, is_reversed=is_reversed)
+        self.schema.sort(sort, is_reversed=is_reversed)
         self.show_header()
         self.post_message(self.Sorted(sort, is_reversed=is_reversed))
         return not self.is_schema
@@ -237,7 +238,7 @@ class TreePane(Vertical):
             self.schema.hide()
             self.set_class(False, "-schema")
             self._schema_changed()
-            self.key_tree.call_later(self.key_tree.report_cursor)
+            self.key_tree.report_cursor()
 
     def leave_schema(self) -> None:
         """Show the tree of names again, with the cursor on the key or namespace of the level under the cursor."""
@@ -264,7 +265,7 @@ class TreePane(Vertical):
         """Show the header of the current rows: title, columns and sort order."""
         if self.is_schema:
             order, is_filter = (self.names.rows.sort_order, self.names.rows.is_reversed), self.names.needle is not None
-            layout = self.schema.view.row_layout
+            layout = self.schema.row_layout
             title = self.schema.title(self._age_note(), layout.name_cells - 2 * MARGIN)
             self.header.show_title(title, layout, order, is_filter=is_filter)
             return
@@ -341,8 +342,7 @@ class TreePane(Vertical):
 
     # going to rows
 
-    @on(KeyTree.Highlighted)
-    @on(SchemaView.Highlighted)
+    @on(TreeRows.Highlighted)
     def _cursor_moved(self) -> None:
         self.show_header()
 
@@ -356,7 +356,7 @@ class TreePane(Vertical):
     def _jump(self, event: KeyTree.Jumping) -> None:
         """Go to the first sibling of the row under the cursor that begins with the typed text."""
         if self.is_schema:
-            self.schema.view.jump(event.typed or "")
+            self.schema.jump(event.typed or "")
             return
         row = self.key_tree.cursor
         if row is not None and event.typed:

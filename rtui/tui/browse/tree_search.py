@@ -294,18 +294,17 @@ class TreePlaces:
         """The level of the schema under the cursor; None without one, and while the names are shown."""
         from rtui.tui.browse.level_lines import LevelDetail  # noqa: PLC0415 - with all that adds up
 
-        view, pane = self._tree_pane.schema.view, self._tree_pane
-        schema = None if view.model is None or not pane.is_schema else view.model.schema
-        if schema is None or view.cursor is None:
+        view = self._tree_pane.schema
+        if view.rows.schema is None or view.cursor is None or not view.is_shown:
             return None
-        return LevelDetail(schema, view.cursor, self._search.needle)
+        return LevelDetail(view.rows.schema, view.cursor, self._search.needle)
 
     @property
     def here(self) -> TreePlace:
         """The row under the cursor, and whether its details have the keyboard."""
         row, needle, pane = self._tree_pane.key_tree.cursor, self._search.needle, self._tree_pane
         if pane.is_schema:
-            level = pane.schema.view.cursor
+            level = pane.schema.cursor
             return TreePlace(is_reading=self.is_reading, needle=needle, level=() if level is None else level.path)
         if row is None:
             return TreePlace(is_reading=self.is_reading, needle=needle)

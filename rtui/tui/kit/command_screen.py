@@ -17,7 +17,6 @@ state that a screen needs to show itself as it was, without references that keep
 
 from __future__ import annotations
 
-import asyncio
 import traceback
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
@@ -44,7 +43,7 @@ from textual.visual import RenderOptions, Visual
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
-from rtui.keyspace.slices import Slices
+from rtui.keyspace.slices import Steps, in_slices
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import PatternError
 from rtui.server.guard.command import GuardError
@@ -221,14 +220,9 @@ Work = Callable[[], Coroutine[Any, Any, None]]
 """Work for a worker: makes its coroutine only when it starts, so that none is left unawaited by a cancellation."""
 
 
-async def drive(work: Slices[T]) -> T:
+async def drive(work: Steps[T]) -> T:
     """Do all slices, yielding to the event loop after each, and return the result."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
-        await asyncio.sleep(PAUSE_S)
+    return await in_slices(work, PAUSE_S)
 
 
 def is_ready(screen: Screen[Any]) -> bool:

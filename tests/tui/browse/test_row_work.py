@@ -285,13 +285,13 @@ async def test_the_schema_is_sorted_at_the_end() -> None:
         await user.until(lambda: bool(user.listed))
         user.screen.tree_pane.work.sort_by(Sort.NAME)
         await user.press("F")
-        await user.until(lambda: bool(user.screen.tree_pane.schema.view.rows))
+        await user.until(lambda: len(user.screen.tree_pane.schema.rows) > 0)
         await user.press("down", "down")
         add(user.session, names[5:], ScanState.DONE)
-        view = user.screen.tree_pane.schema.view
+        view = user.screen.tree_pane.schema
 
         def first_level() -> list[bytes]:
-            return [level.node.name for level in view.rows if level.depth == 0]
+            return [level.node.name for level in view.rows.rows if level.depth == 0]
 
         await user.until(lambda: len(first_level()) == 8)
         assert first_level() == sorted(first_level())

@@ -29,7 +29,8 @@ from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse import schema
 from rtui.tui.browse.columns import ALL_COLUMNS
 from rtui.tui.browse.level_lines import LevelDetail, lay_out_levels, level_line, schema_title
-from rtui.tui.browse.schema import Level, Schema, SchemaRows
+from rtui.tui.browse.schema import Level, Schema
+from rtui.tui.browse.schema_view import SchemaRows
 from rtui.tui.find import FindScreen
 from rtui.tui.kit.styled_text import line_width
 from tests.server.browsing.test_name_patterns import NAMES, store_of
@@ -52,7 +53,7 @@ def opened(schema: Schema, sort: Sort = Sort.COUNT, *, is_reversed: bool = False
     """All levels."""
     rows = SchemaRows(sort, is_reversed=is_reversed)
     rows.show(schema, room=0)
-    rows.open_all(schema.root)
+    rows.open(schema.root, below=True)
     return rows
 
 
@@ -82,7 +83,7 @@ def test_levels_add_up_and_stand_for_the_keys_that_their_queries_find(names: lis
             assert all(name.startswith(prefix) for name in found)
             assert not is_key or found == [prefix]
     for name in names:
-        found_level = rows.reveal_names(name, is_key=True)
+        found_level = rows.reveal(schema.path_of(name, is_key=True))
         assert found_level in rows.rows
         assert found_level is not None
         pattern = read_pattern(LevelDetail(schema, found_level).pattern, Separators())
@@ -199,7 +200,7 @@ def word(number: int) -> bytes:
 
 def lines(user: BrowseUser) -> list[str]:
     """The rows in view."""
-    return ["".join(span.text for span in line).rstrip() for line in user.screen.tree_pane.schema.view.lines_in_view]
+    return ["".join(span.text for span in line).rstrip() for line in user.screen.tree_pane.schema.lines_in_view]
 
 
 def header(user: BrowseUser) -> str:
@@ -211,7 +212,7 @@ def notice(user: BrowseUser) -> str:
 
 
 def cursor(user: BrowseUser) -> Level:
-    level = user.screen.tree_pane.schema.view.cursor
+    level = user.screen.tree_pane.schema.cursor
     assert level is not None
     return level
 
@@ -230,7 +231,7 @@ async def test_the_schema_takes_the_place_of_the_names_and_goes_back_to_where_it
         assert pattern(user) == b"shop:user:{id}:profile"
         assert any("{id} ×" in line for line in lines(user))
         assert user.screen.tree_pane.has_class("-schema")
-        assert user.has_keyboard(user.screen.tree_pane.schema.view)
+        assert user.has_keyboard(user.screen.tree_pane.schema)
         assert "Keys" in user.footer
         assert "F Names" in user.footer
         assert "Exact, from the names." in user.body
@@ -259,7 +260,7 @@ async def test_the_schema_takes_the_place_of_the_names_and_goes_back_to_where_it
         assert len(lines(user)) < before
         await user.pilot.click("#schema", offset=(10, 1))
         await user.settled()
-        assert cursor(user) is user.screen.tree_pane.schema.view.rows[1]
+        assert cursor(user) is user.screen.tree_pane.schema.rows.row(1)
 
 
 async def test_where_names_cannot_be_counted_it_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,7 +273,7 @@ async def test_where_names_cannot_be_counted_it_says_why(monkeypatch: pytest.Mon
         await until(user.pilot, lambda: bool(user.pilot.app._notifications))
         (said,) = user.pilot.app._notifications
         assert (said.title, said.message) == ("No schema", NOT_THIS_PROCESSOR)
-        assert user.screen.tree_pane.schema.view.rows == []
+        assert user.screen.tree_pane.schema.rows.rows == []
         await user.press("F")
         assert user.screen.tree_pane.key_tree.display
 
