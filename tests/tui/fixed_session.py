@@ -387,8 +387,8 @@ def _stream(base: Preview) -> Preview:
 
 
 def _string(base: Preview) -> Preview:
-    lines = (b"{", b'  "id": 106,', b'  "tags": [', b'    "new",', b'    "sale"', b"  ]", b"}")
-    return replace(base, kind=PreviewKind.JSON, window=StringWindow(0, b"".join(lines), lines), total=46)
+    data = b'{  "id": 106,  "tags": [    "new",    "sale"  ]}'
+    return replace(base, kind=PreviewKind.TEXT, window=StringWindow(0, data), total=46)
 
 
 def _description(base: Preview) -> Preview:

@@ -1,9 +1,8 @@
-"""The body of the details as rows: of a page of a value tables, text, JSON, hex dumps, bounded by the panel's width."""
+"""The body of the details as rows: of a page of a value tables, text, hex dumps, bounded by the panel's width."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
@@ -25,7 +24,6 @@ from rtui.server.facts.preview.page import (
 )
 from rtui.tui.browse.document import (
     NO_MEANINGS,
-    TEXT_LINES,
     DecodedDocument,
     Meanings,
     document_rows,
@@ -78,7 +76,6 @@ TIMED_ID_CELLS: Final = 40
 _BETWEEN: Final = 2
 _YEAR_2000_MS: Final = 946_684_800_000
 _YEAR_3000_MS: Final = 32_503_680_000_000
-_JSON_NAME: Final = re.compile(r'^(\s*)("(?:[^"\\]|\\.)*")(: ?)')
 _ROLES: Final = {
     Meaning.NAME: Role.HASH,
     Meaning.STREAM_ID: Role.HASH,
@@ -251,30 +248,13 @@ def _summary_lines(summary: Sequence[tuple[str, PreviewCell | Unknown]], width: 
 
 
 def _window_rows(kind: PreviewKind, preview: Preview, window: StringWindow, width: int) -> list[ValueRow]:
-    """Return the bytes of a string as text, JSON with its names apart, or a hex dump."""
+    """Return the bytes of a string as text or a hex dump."""
     if not window.data:
         return plain_rows(*prose(literal("(empty string)"), width, Role.FAINT))
-    if kind is PreviewKind.JSON and window.json_lines:
-        return _json_rows(window.json_lines, width)
-    if kind in (PreviewKind.TEXT, PreviewKind.JSON):
+    if kind is PreviewKind.TEXT:
         goes_on = preview.next_page is not None
         return list(text_rows(window.data, width, began_before=window.offset_bytes > 0, goes_on=goes_on))
     return [*hex_rows(window.data, window.offset_bytes, width), ValueRow(())]
-
-
-def _json_rows(json_lines: Sequence[bytes], width: int) -> list[ValueRow]:
-    """Return JSON that was laid out before, its names apart."""
-    room = width - 2 * MARGIN
-    rows: list[ValueRow] = []
-    for raw in json_lines:
-        first, *more = wrap_pieces(value_pieces(raw, limit=room * TEXT_LINES), room, TEXT_LINES)
-        name = _JSON_NAME.match("".join(piece.text for piece in first))
-        ends = accumulate(len(piece.text) for piece in first)
-        names = 0 if name is None else sum(end <= name.end() for end in ends)
-        item = RowItem(ItemKind.TEXT, raw)
-        line = (gap(MARGIN), *styled(first[:names], Role.HASH), *styled(first[names:]))
-        rows += [ValueRow(line, item), *(ValueRow((gap(MARGIN), *styled(part)), item) for part in more)]
-    return rows
 
 
 def _note_lines(notes: Sequence[str], width: int) -> list[Line]:

@@ -64,7 +64,6 @@ class PreviewKind(StrEnum):
     """The kind of content in a preview."""
 
     TEXT = "text"
-    JSON = "json"
     BINARY = "binary"
     HYPERLOGLOG = "hyperloglog"
     BITMAP = "bitmap"
@@ -166,8 +165,6 @@ class StringWindow:
 
     offset_bytes: int
     data: bytes
-    json_lines: tuple[bytes, ...] = ()
-    """A small JSON value with one member a line; each line still has to be made safe."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Previews of strings, which may contain anything: a window of bytes, and a guess at their format.
 
 HyperLogLogs and common formats are recognised by their first bytes. A value of up to 64 KiB that begins like a JSON
-object or array is read as a whole, checked and laid out with one member a line. A window is text if it is UTF-8 with
+object or array is read as a whole, so that it can be decoded. A window is text if it is UTF-8 with
 next to no control characters, and may be a bitmap if nearly all bits of most bytes are equal; bitmaps have no mark of
 their own, so that the preview calls it a guess.
 """
@@ -9,12 +9,10 @@ their own, so that the preview calls it a guess.
 from __future__ import annotations
 
 import codecs
-import json
-import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import Final, NoReturn
+from typing import Final
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.humanize import size
@@ -49,18 +47,14 @@ async def read_string(reader: ValueReader) -> Preview:
         (rest,) = await reader.querier.run(guard.getrange(reader.key, len(data), total - 1))
         data += expect_bytes(rest)
     ends = offset + len(data) >= total if isinstance(total, int) else len(data) < window_bytes
-    lines = json_lines(data) if offset == 0 and ends else None
-    if lines is not None:
-        shown = reader.preview(PreviewKind.JSON)
-    else:
-        shown = _recognised(reader.preview(PreviewKind.BINARY), data, offset, ends=ends)
+    shown = _recognised(reader.preview(PreviewKind.BINARY), data, offset, ends=ends)
     if shown.kind is PreviewKind.HYPERLOGLOG and shown.summary[0][1] is _NO_COUNT:
         shown = await _counted(reader, shown, data)
     if shown.kind is PreviewKind.TEXT and not ends:
         start = _continuations(data)
         data = data[: start + codecs.utf_8_decode(data[start:], "strict", False)[1]] or data
     next_page = None if ends or not data else reader.page.following(offset + len(data), shown=len(data))
-    return replace(shown, window=StringWindow(offset, data, lines or ()), next_page=next_page)
+    return replace(shown, window=StringWindow(offset, data), next_page=next_page)
 
 
 async def _counted(reader: ValueReader, shown: Preview, data: bytes) -> Preview:
@@ -165,55 +159,11 @@ def signature_of(head: bytes) -> str | None:
 
 
 MAX_JSON_BYTES: Final = 64 * 1024
-"""The longest text that is laid out: one window of a string."""
-
-MAX_JSON_LINES: Final = 5_000
-"""The most lines of a layout; the rest is in the raw window only."""
-
-MAX_INDENT: Final = 32
-"""The deepest indentation in levels."""
-
-_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
-_OPENING: Final = frozenset((b"{", b"["))
-_CLOSING: Final = frozenset((b"}", b"]"))
+"""The longest JSON that is read whole at once: one window of a string."""
 
 
 def starts_like_json(head: bytes) -> bool:
-    return head.lstrip(b" \t\r\n")[:1] in _OPENING
-
-
-def json_lines(data: bytes) -> tuple[bytes, ...] | None:
-    """Lay out a whole JSON object or array, one member a line; None for other values and above 64 KiB.
-
-    Numbers stay as written, duplicate members stay both: the text is checked, then only spaced anew.
-    """
-    if len(data) > MAX_JSON_BYTES or not starts_like_json(data):
-        return None
-    try:
-        json.loads(data.decode("utf-8"), parse_int=str, parse_float=str, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        return None
-    lines: list[bytes] = []
-    line, depth = b"", 0
-    tokens = _TOKEN.findall(data)
-    for at, token in enumerate(tokens):
-        if token in _CLOSING and tokens[at - 1] not in _OPENING:
-            depth -= 1
-            lines.append(line)
-            line = b"  " * min(depth, MAX_INDENT)
-        line += b": " if token == b":" else token
-        opens = token in _OPENING and tokens[at + 1] not in _CLOSING
-        if opens or token == b",":
-            depth += opens
-            lines.append(line)
-            line = b"  " * min(depth, MAX_INDENT)
-            if len(lines) >= MAX_JSON_LINES:
-                return (*lines, "…".encode())
-    return (*lines, line)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+    return head.lstrip(b" \t\r\n")[:1] in (b"{", b"[")
 
 
 _STALE: Final = 0x80

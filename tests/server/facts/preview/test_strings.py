@@ -1,77 +1,17 @@
 from __future__ import annotations
 
-import json
-
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server.facts.preview.strings import (
-    MAX_JSON_LINES,
     is_text,
-    json_lines,
     may_be_bitmap,
     read_hyperloglog,
     set_bits,
     starts_like_json,
 )
 from rtui.values.server_encodings import DENSE_BYTES
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=30,
-)
-
-
-@pytest.mark.slow
-@settings(max_examples=40, deadline=None)
-@given(st.lists(JSON) | st.dictionaries(st.text(), JSON), st.booleans(), st.sampled_from([None, 1, "\t"]))
-def test_layout_keeps_what_the_json_says(value: object, ascii_only: bool, indent: str | int | None) -> None:
-    data = json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode("utf-8", "surrogatepass")
-    lines = json_lines(data)
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        assert lines is None
-        return
-    assert lines is not None
-    assert json.loads(b"\n".join(lines)) == value
-
-
-@pytest.mark.slow
-@settings(max_examples=40, deadline=None)
-@given(st.lists(JSON, min_size=1))
-def test_layout_is_what_the_standard_library_lays_out(value: list[object]) -> None:
-    compact = json.dumps(value, separators=(",", ":")).encode()
-    lines = json_lines(compact)
-    assert lines is not None
-    assert b"\n".join(lines) == json.dumps(value, indent=2).encode()
-
-
-def test_numbers_and_doubled_members_stay_as_written() -> None:
-    lines = json_lines(b'{"a":1.10,"a":12345678901234567890123,"b":1e999,"c":-0}')
-    assert lines == (b"{", b'  "a": 1.10,', b'  "a": 12345678901234567890123,', b'  "b": 1e999,', b'  "c": -0', b"}")
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        *(b"", b"1", b'"text"', b"{", b"[1,]", b"{a:1}", b"[NaN]", b"[Infinity]", b'["\xff"]'),
-        b"[" * 60_000,
-        b"[1]" + b" " * 70_000,
-    ],
-)
-def test_what_is_not_a_bounded_json_document_is_not_laid_out(data: bytes) -> None:
-    assert json_lines(data) is None
-
-
-def test_deep_and_wide_json_stays_bounded() -> None:
-    deep = json_lines(b"[" * 500 + b"1," * 20_000 + b"1" + b"]" * 500)
-    assert deep is not None
-    assert len(deep) == MAX_JSON_LINES + 1
-    assert deep[-1] == "…".encode()
-    assert max(map(len, deep)) <= 100
 
 
 @given(st.binary())
