@@ -6,9 +6,7 @@ Work is a generator that yields after each slice of some milliseconds and return
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Generator
-from contextlib import closing
 from time import perf_counter
 from typing import TypeVar
 
@@ -36,20 +34,6 @@ def finish(work: Steps[T]) -> T:
                 elsewhere()
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
-
-
-async def in_slices(work: Steps[T], pause_s: float = 0.0) -> T:
-    """Run work on the event loop, with a pause after each slice, and in a thread where it needs no Python."""
-    with closing(work):
-        while True:
-            try:
-                elsewhere = next(work)
-            except StopIteration as end:
-                return end.value  # type: ignore[no-any-return]
-            if elsewhere is None:
-                await asyncio.sleep(pause_s)
-            else:
-                await asyncio.to_thread(elsewhere)
 
 
 def elsewhere(work: Steps[T]) -> Steps[T]:

@@ -18,7 +18,6 @@ from msgspec import structs
 from rtui.analysis.columns import Columns, columns_for
 from rtui.analysis.report.document import BigReport, Scope, SlotsReport
 from rtui.analysis.report.figures import SampledKeyspace
-from rtui.keyspace.slices import in_slices
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server import wall_clock
@@ -37,7 +36,7 @@ from rtui.server.scan.sampling import can_sample
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.errors import ConnectionLost, RtuiError
-from rtui.server.wire.supervised_tasks import failure_of, for_each
+from rtui.server.wire.supervised_tasks import failure_of, for_each, in_slices
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:  # they are imported with Polars

@@ -15,7 +15,6 @@ from msgspec import structs
 
 from rtui.analysis.columns import columns_for
 from rtui.analysis.report.document import ColumnState, Report
-from rtui.keyspace.slices import in_slices
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis.key_pass import AnalysisPass
 from rtui.server.analysis.table_import import import_counting
@@ -35,7 +34,7 @@ from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
-from rtui.server.wire.supervised_tasks import end_task, failure_of, start_supervised
+from rtui.server.wire.supervised_tasks import end_task, failure_of, in_slices, start_supervised
 
 if TYPE_CHECKING:  # it is imported with Polars
     from rtui.table.kept_rows import PassRows

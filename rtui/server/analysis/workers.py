@@ -30,7 +30,6 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, NoReturn, cast
 
-from rtui.keyspace.slices import in_slices
 from rtui.keyspace.slots import SLOTS, each_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis.key_pass import AnalysisPass, ClusterPart
@@ -47,7 +46,7 @@ from rtui.server.scan.scan import Scan
 from rtui.server.user.ending_signals import ENDING
 from rtui.server.wire.command_log import CommandLog, LogEntry, Purpose, for_purpose
 from rtui.server.wire.errors import RtuiError
-from rtui.server.wire.supervised_tasks import as_rtui_error, end_task, failure_of, start_supervised
+from rtui.server.wire.supervised_tasks import as_rtui_error, end_task, failure_of, in_slices, start_supervised
 
 if TYPE_CHECKING:  # it is imported with Polars
     from rtui.server.wire.connection import Connection

@@ -10,8 +10,10 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import closing
 from typing import Any, Final, TypeVar
 
+from rtui.keyspace.slices import Steps
 from rtui.keyspace.text.display import display_text
 from rtui.server.wire.errors import InternalError, RtuiError
 
@@ -127,3 +129,17 @@ def _first(error: BaseException) -> BaseException:
         return error
     found = [_first(cause) for cause in error.exceptions]
     return next((cause for cause in found if not isinstance(cause, RtuiError)), found[0])
+
+
+async def in_slices(work: Steps[_T], pause_s: float = 0.0) -> _T:
+    """Run work on the event loop, with a pause after each slice, and in a thread where it needs no Python."""
+    with closing(work):
+        while True:
+            try:
+                elsewhere = next(work)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+            if elsewhere is None:
+                await asyncio.sleep(pause_s)
+            else:
+                await asyncio.to_thread(elsewhere)

@@ -43,12 +43,12 @@ from textual.visual import RenderOptions, Visual
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
-from rtui.keyspace.slices import Steps, in_slices
+from rtui.keyspace.slices import Steps
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import PatternError
 from rtui.server.guard.command import GuardError
 from rtui.server.wire.errors import RtuiError
-from rtui.server.wire.supervised_tasks import as_rtui_error
+from rtui.server.wire.supervised_tasks import as_rtui_error, in_slices
 from rtui.tui.kit.bars import FooterBar
 from rtui.tui.kit.command import Conditions, HelpSubject, ScreenCommand
 from rtui.tui.kit.layout import display_text
