@@ -77,7 +77,6 @@ was made within a day of the samples.
     examples=(
         "rtui health prod:6379 --section memory",
         "rtui health prod:6379 --watch 5 -o samples.jsonl     until Ctrl-C",
-        "rtui health --demo",
     ),
     codes={
         0: "each node has given a sample",

@@ -42,6 +42,7 @@ COMMANDS: Final = {
     "check": ("check:command", "list problems of keys by rules, with exit codes for CI"),
     "commands": ("allowed:commands_command", "list every command that rtui may send, with its bound"),
     "diff": ("diff:command", "compare two reports, with thresholds for CI"),
+    "doctor": ("doctor:command", "versions, terminal and rights, for a bug report"),
     "find": ("find:command", "list the keys that match a query"),
     "fleet": ("fleet:command", "state and findings of many servers in one table"),
     "health": ("health:command", "state, findings and metrics of a server or cluster"),
