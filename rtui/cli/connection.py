@@ -290,7 +290,7 @@ class ConnectionOptions:
     def _dump_or_server(self, place: str) -> Target:
         """Return the dump of this path if there is one, else the server."""
         path = Path(place)
-        if not is_dump(path):
+        if not is_dump(path) and path.suffix != ".rdb":
             return parse_target(place)
         program = None if self.server_binary is None else Path(self.server_binary).absolute()
         return Target(dump=DumpFile(path.absolute(), program, is_forced=self.force))

@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.embedded.dump_head import DumpError, DumpHead
+from rtui.embedded.dump_head import CHECKSUMS_SINCE, DumpError, DumpHead
 from rtui.embedded.server import DUMP_NAME, EmbeddedServer, EmbeddedServerError, Setting, exchange, find_program
+from rtui.keyspace.text.display import display_text
 from rtui.server import wall_clock
 from rtui.server.wire.dial import dialled_by
 from rtui.server.wire.target import DumpFile, Target
@@ -48,6 +49,8 @@ OLDEST: Final = (7, 0)
 _VERSION: Final = re.compile(r"(Valkey|Redis) server v=(\d+)\.(\d+)")
 _WARNING: Final = re.compile(r"^\d+:\w \d+ \w+ \d+ [\d:.]+ # (.*)$", re.MULTILINE)
 _READING: Final = re.compile(r"Internal error in RDB reading offset \d+, function at \S+ -> ")
+_SHORT: Final = re.compile(r"short read|unexpected eof|error (reading|loading)|loading failed", re.IGNORECASE)
+_KEY: Final = re.compile(r"^\[additional info\] Reading key '(.*)'$", re.MULTILINE)
 _EXPIRED: Final = re.compile(r"keys expired: (\d+)")
 
 _OF_ITS_KIND: Final = (
@@ -64,15 +67,19 @@ _OF_ITS_KIND: Final = (
     (
         "module data I can't load",
         "It holds keys of a module that this server has not loaded: {said}",
-        f"Name a server with that module by {OPTION}.",
+        f"Name a server with that module by {OPTION}; the dump is of {{server}}.",
+    ),
+    (
+        "Wrong signature",
+        "It is of {server}, whose format this server does not know.",
+        f"Name that server, or a newer one, by {OPTION}.",
     ),
 )
-_DAMAGED: Final = (
-    ("Short read or OOM", "The dump ends too early: it is truncated.", "Copy it again, or use an earlier one."),
+_REFUSED: Final = (
     (
         "Wrong RDB checksum",
         "Its checksum does not match: the dump is damaged.",
-        "Copy it again, or use an earlier one; redis-check-rdb says where it is damaged.",
+        "Copy it again, or use an earlier one.",
     ),
     (
         "handle more than",
@@ -147,10 +154,11 @@ def opened(target: Target, file: DumpFile, on_progress: Callable[[float], object
         stack.enter_context(dialled_by(lambda: _dialled(server, imports=imports)))
         known = replace(
             file,
-            made_at=humanize.moment(made_at_s)[:16],
+            made_at=humanize.moment(made_at_s)[:16] + ("" if head.made_at_s else " by the date of the file"),
             server=head.server or "",
             used_memory_bytes=head.used_memory_bytes,
             left_out=left_out,
+            has_more=not head.is_at_end and head.version >= CHECKSUMS_SINCE,
         )
         yield replace(target, socket_path=server.socket_path, dump=known)
 
@@ -242,11 +250,18 @@ def _explained(path: Path, head: DumpHead, error: EmbeddedServerError) -> DumpEr
     """Return why the server ended, by the first warning of its log that tells: the last one is of another kind."""
     warnings = [_READING.sub("", said) for said in _WARNING.findall(error.said) if "overcommit" not in said]
     for said in warnings:
-        for mark, happened, remedy in _OF_ITS_KIND + _DAMAGED:
+        for mark, happened, remedy in _OF_ITS_KIND + _REFUSED:
             if mark in said:
                 words = {"version": head.version, "server": head.server or "unknown", "said": said.split(": ")[-1]}
-                return DumpError(path, happened.format(**words), remedy)
-    if warnings:
-        happened = f"A value in it is damaged: {warnings[0].rstrip('.')}."
-        return DumpError(path, happened, "Use an earlier dump; redis-check-rdb says which key it is.")
-    return DumpError(path, error.happened, error.remedy)
+                return DumpError(path, happened.format(**words), remedy.format(**words))
+    if not warnings and "Loading RDB" in error.said:
+        return DumpError(path, "The server ended while it loaded the dump; memory may have run out.")
+    if not warnings:
+        return DumpError(path, error.happened, error.remedy)
+    if _SHORT.search(warnings[0]) and not head.is_at_end:
+        happened = "The dump ends too early: it is truncated, or still being written."
+        return DumpError(path, happened, "Wait until it is complete, copy it again, or use an earlier one.")
+    key = _KEY.search(error.said)
+    where = "A value in it" if key is None else f"The value of {display_text(key[1], limit=80)}"
+    why = "a length in it is wrong" if _SHORT.search(warnings[0]) else display_text(warnings[0].rstrip("."), limit=200)
+    return DumpError(path, f"{where} is damaged: {why}.", "Copy the dump again, or use an earlier one.")

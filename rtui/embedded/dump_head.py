@@ -8,6 +8,9 @@ The format: https://github.com/valkey-io/valkey/blob/unstable/src/rdb.h. Dumps b
 
 from __future__ import annotations
 
+import os
+import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -18,22 +21,35 @@ from rtui.server.wire.errors import ExitCode, RtuiError
 HEAD_BYTES: Final = 4_096
 """The fields lie within these; their usual size is 100 bytes."""
 
+CHECKSUM_BYTES: Final = 8
+CHECKSUMS_SINCE: Final = 5
+"""The first version with a checksum."""
+
 _AUX: Final = 0xFA
 _INTEGERS: Final = {0xC0: 1, 0xC1: 2, 0xC2: 4}
 """Strings that are stored as little-endian integers of these sizes."""
 
-_OTHER_FILES: Final = (
-    (b"\x1f\x8b", "It is compressed by gzip.", "Decompress it first: gunzip --keep FILE."),
-    (b"\x28\xb5\x2f\xfd", "It is compressed by zstd.", "Decompress it first: zstd -dk FILE."),
-    (b"PK\x03\x04", "It is a zip archive.", "Unpack it first."),
-    (b"*", "It is an append-only file (AOF), which lists commands.", "Use a dump: BGSAVE writes one."),
-    (
-        b"file ",
-        "It is the manifest of an append-only file (AOF).",
-        "Open the base file that it names, if it is a dump.",
-    ),
+_EOF: Final = 0xFF
+"""The byte after the last key; from version 5 on, eight bytes of checksum follow."""
+
+_PACKED: Final = {
+    b"\x1f\x8b": ("gzip", "gunzip --keep FILE"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "zstd -dk FILE"),
+    b"\xfd7zXZ": ("xz", "xz -dk FILE"),
+    b"BZh": ("bzip2", "bunzip2 -k FILE"),
+    b"\x04\x22\x4d\x18": ("lz4", "lz4 -dk FILE"),
+    b"PK\x03\x04": ("zip", "unzip FILE"),
+}
+"""Beginnings of compressed files: the format, and how it is decompressed."""
+
+_APPEND_ONLY: Final = (
+    (re.compile(rb"\*[0-9]+\r\n\$|#TS:"), "It is an append-only file (AOF), which lists commands."),
+    (re.compile(rb"file [^\n]+ seq [0-9]+ type "), "It is the manifest of an append-only file (AOF)."),
 )
-"""Beginnings of files that people take for dumps."""
+_BASE: Final = "Open its base file (*.base.rdb) if there is one, or a dump: BGSAVE writes one."
+
+MANIFESTS: Final = "*.aof.manifest"
+"""The manifest in the folder of an append-only file, appendonlydir."""
 
 
 class DumpError(RtuiError):
@@ -57,45 +73,73 @@ class DumpHead:
     """When the dump was begun, in seconds since the epoch."""
     used_memory_bytes: int | None = None
     """What the server took then."""
+    is_at_end: bool = False
+    """Whether the file ends as dumps do: it is not truncated, and nothing follows."""
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read the head of a file; raises DumpError if it is no dump."""
         try:
+            mode = path.stat().st_mode
+            if stat.S_ISDIR(mode):
+                raise DumpError(path, "It is a folder.", _BASE if _holds_aof(path) else "Open a dump in it.")
+            if not stat.S_ISREG(mode):
+                raise DumpError(path, "It is not a regular file.", "Write the dump into a file, and open that.")
             with path.open("rb") as file:
                 head = file.read(HEAD_BYTES)
+                file.seek(max(0, file.seek(0, os.SEEK_END) - CHECKSUM_BYTES - 1))
+                tail = file.read()
         except (OSError, ValueError) as error:  # a NUL in a path is a ValueError
             raise DumpError(path, f"The file can't be read: {reason_of(error)}.") from None
-        return cls.of(path, head)
+        return cls.of(path, head, tail)
 
     @classmethod
-    def of(cls, path: Path, head: bytes) -> Self:
-        """Read the first bytes of a dump; raises DumpError if they are no dump's."""
+    def of(cls, path: Path, head: bytes, tail: bytes = b"") -> Self:
+        """Read the first and the last bytes of a dump; raises DumpError if they are no dump's."""
         if not head:
             raise DumpError(path, "The file is empty.", "The server may have been stopped while it wrote the dump.")
         magic = next((magic for magic in (b"REDIS", b"VALKEY") if head.startswith(magic)), None)
         digits = b"" if magic is None else head[len(magic) : 9]
         if magic is None or len(head) < 9 or not digits.isdigit():
-            for mark, happened, remedy in _OTHER_FILES:
+            for mark, (name, how) in _PACKED.items():
                 if head.startswith(mark):
-                    raise DumpError(path, happened, remedy)
-            raise DumpError(path, "It is not a dump: it does not begin with REDIS or VALKEY.")
+                    raise DumpError(path, f"It is compressed by {name}.", f"Decompress it first: {how}.")
+            for beginning, happened in _APPEND_ONLY:
+                if beginning.match(head):
+                    raise DumpError(path, happened, _BASE)
+            happened = "It is not a dump: it does not begin with REDIS or VALKEY."
+            raise DumpError(path, happened, "Servers write dumps by BGSAVE, as dump.rdb.")
         fields = _fields(head)
         server = next((f"{name} {said}" for name in ("valkey", "redis") if (said := fields.get(f"{name}-ver"))), None)
-        return cls(int(digits), server, _number(fields.get("ctime")), _number(fields.get("used-mem")))
+        version, made_at_s = int(digits), _number(fields.get("ctime"))
+        end = tail[: -CHECKSUM_BYTES if version >= CHECKSUMS_SINCE else None][-1:]
+        return cls(version, server, made_at_s, _number(fields.get("used-mem")), end == bytes([_EOF]))
 
 
 def is_dump(path: Path) -> bool:
-    """Whether a file is named like a dump or begins like one."""
-    if not path.is_file():
-        return False
-    if path.suffix == ".rdb":
-        return True
+    """Whether a path is named like a dump, or leads to one or to what people take for one: opening it says what it is.
+
+    A server is never meant by such a path.
+    """
     try:
+        mode = path.stat().st_mode
+        if path.suffix == ".rdb":
+            return not stat.S_ISSOCK(mode)
+        if stat.S_ISDIR(mode):
+            return _holds_aof(path)
+        if not stat.S_ISREG(mode):
+            return False
         with path.open("rb") as file:
-            return file.read(6).startswith((b"REDIS", b"VALKEY"))
-    except OSError:
-        return False
+            head = file.read(256)
+    except (OSError, ValueError):  # a NUL in a path is a ValueError
+        return path.suffix == ".rdb" and len(path.parts) > 1
+    if head.startswith((b"REDIS", b"VALKEY")) or any(beginning.match(head) for beginning, _ in _APPEND_ONLY):
+        return True
+    return ".rdb" in path.suffixes and head.startswith(tuple(_PACKED))
+
+
+def _holds_aof(folder: Path) -> bool:
+    return next(folder.glob(MANIFESTS), None) is not None
 
 
 def _fields(head: bytes) -> dict[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import lzma
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -136,24 +138,38 @@ def test_another_server_loads_it(saved: Path, server: Server, cli: Cli) -> None:
     assert code == 0, err
     imports = server.product == "valkey" and server.version >= (8, 1)
     assert int(out) == (5 if imports else 3)
-    assert ("2 keys that have expired since are not shown" in err) is not imports
+    assert ("2 keys have expired since and are not shown" in err) is not imports
+
+
+def _without_checksum(whole: bytes) -> bytes:
+    return whole[:-8] + bytes(8)
 
 
 CHANGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
-    "truncated": (lambda whole: whole[: len(whole) // 2], "truncated"),
+    "truncated": (lambda whole: whole[: len(whole) // 2], "truncated, or still being written"),
+    "truncated in a stream": (lambda whole: whole[: whole.index(b"consumer")], "truncated"),
     "checksum": (lambda whole: whole[:-1] + bytes([whole[-1] ^ 1]), "checksum does not match"),
+    "length": (
+        lambda whole: _without_checksum(whole.replace(b"\x06entire", b"\x40\xffentire")),
+        "The value of length is damaged: a length in it is wrong",
+    ),
     "newer": (lambda whole: b"REDIS0999" + whole[9:], "newer than this server"),
     "gzip": (gzip.compress, "compressed by gzip"),
+    "xz": (lzma.compress, "compressed by xz"),
     "empty": (lambda _: b"", "is empty"),
     "aof": (lambda _: b"*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n", "append-only file"),
+    "manifest": (lambda _: b"file appendonly.aof.1.base.rdb seq 1 type b\n", "base file"),
     "text": (lambda _: b"hello", "not a dump"),
 }
 
 
 @pytest.mark.parametrize("kind", CHANGES)
 def test_what_is_wrong_with_a_file_is_said(kind: str, valkey: Server, tmp_path: Path, cli: Cli) -> None:
-    valkey.admin.set("key", "value")
     valkey.admin.hset("hash", mapping={f"field{index}": "x" * 50 for index in range(100)})
+    valkey.admin.xadd("stream", {"field": "value"})
+    valkey.admin.xgroup_create("stream", "group", "0")
+    valkey.admin.xreadgroup("group", "consumer", {"stream": ">"})
+    valkey.admin.set("length", "entire")
     valkey.admin.save()
     whole = (valkey.folder / "dump.rdb").read_bytes()
     change, expected = CHANGES[kind]
@@ -162,6 +178,35 @@ def test_what_is_wrong_with_a_file_is_said(kind: str, valkey: Server, tmp_path: 
     code, out, err = cli("report", path)
     assert (code, out) == (ExitCode.USAGE, "")
     assert expected in err
+
+
+def test_paths_that_are_no_files_are_refused_at_once(tmp_path: Path, cli: Cli) -> None:
+    pipe, folder, missing = (tmp_path / name for name in ("pipe.rdb", "appendonlydir", "missing.rdb"))
+    os.mkfifo(pipe)
+    folder.mkdir()
+    (folder / "appendonly.aof.manifest").write_text("")
+    for path, expected in ((pipe, "not a regular file"), (folder, "*.base.rdb"), (missing, "No such file")):
+        code, _, err = cli("report", path)
+        assert code == ExitCode.USAGE
+        assert expected in err
+
+
+def test_commands_behind_the_dump_of_an_append_only_file_are_not_read(saved: Path, cli: Cli) -> None:
+    saved.write_bytes(saved.read_bytes() + b"*3\r\n$3\r\nSET\r\n$3\r\nnew\r\n$1\r\n1\r\n")
+    code, out, err = cli("find", saved, "*", "--count")
+    assert (code, out) == (0, "5\n")
+    assert "what follows the dump in the file is not read" in err
+
+
+def test_a_dump_of_another_kind_of_server_is_said(valkey: Server, redis810: Server, tmp_path: Path, cli: Cli) -> None:
+    valkey.admin.hset("hash", "field", "value")
+    valkey.admin.execute_command("HEXPIRE", "hash", "1000", "FIELDS", "1", "field")
+    valkey.admin.save()
+    path = tmp_path / "dump.rdb"
+    path.write_bytes((valkey.folder / "dump.rdb").read_bytes())
+    code, _, err = cli("report", path, "--server-binary", binaries()[redis810.name].path)
+    assert code == ExitCode.USAGE
+    assert "It is of valkey 9.1" in err
 
 
 def test_an_unknown_type_is_said_whatever_other_servers_are_found(
@@ -236,5 +281,7 @@ def test_which_files_are_taken_for_dumps(tmp_path: Path) -> None:
     other.write_bytes(b"REDISH")
     assert is_dump(named)
     assert is_dump(like)
-    assert not is_dump(tmp_path / "missing.rdb")
+    assert is_dump(tmp_path / "missing.rdb"), "a path, and no server"
+    assert not is_dump(Path("missing.rdb")), "it may be a name to find"
     assert not is_dump(tmp_path)
+    assert not is_dump(Path("x" * 300))

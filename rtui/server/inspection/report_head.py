@@ -107,7 +107,7 @@ def dump_notes(dump: DumpFile, server: ServerIdentity) -> Iterator[str]:
     by = f"; the dump is of {display_text(dump.server, limit=60)}{held}" if dump.server else ""
     yield f"Memory is as {server.full_name} holds it{by}."
     if dump.missing:
-        yield f"{dump.missing}: {server.full_name} drops them while it loads a dump."
+        yield f"{dump.missing[:1].upper()}{dump.missing[1:]}."
 
 
 WHOLE_CLUSTER: Final = "cluster"

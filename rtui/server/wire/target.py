@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Literal, Self
 from urllib.parse import unquote_to_bytes, urlsplit
 
+from rtui.analysis.humanize import counted
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.matching import nearest_word
 from rtui.server.guard.command import Secret
@@ -280,11 +281,16 @@ class DumpFile:
         """`as of 2026-11-28 02:00, dump of redis 7.2.5`."""
         return display_text(f"as of {self.made_at}, dump{f' of {self.server}' if self.server else ''}", limit=80)
 
+    has_more: bool = False
+    """Whether something follows the dump in the file, such as the commands of an append-only file."""
+
     @property
     def missing(self) -> str:
-        """How many keys are not shown; empty where all are."""
-        noun = "key that has" if self.left_out == 1 else "keys that have"
-        return f"{self.left_out:,} {noun} expired since are not shown" if self.left_out else ""
+        """What of the file is not shown; empty where all is."""
+        verbs = ("has", "is") if self.left_out == 1 else ("have", "are")
+        expired = f"{counted(self.left_out, 'key')} {verbs[0]} expired since and {verbs[1]} not shown"
+        more = "what follows the dump in the file is not read"
+        return "; ".join(filter(None, (expired if self.left_out else "", more if self.has_more else "")))
 
     @property
     def note(self) -> SafeText:
