@@ -17,6 +17,9 @@ NO_TYPE: Final = b"none"
 """TYPE's reply for a key that does not exist."""
 
 
+UNKNOWN_LENGTH: Final = 1 << 63
+"""Stands for the length of a key that may have any; a server can't say so large a number."""
+
 SHORT_LENGTH: Final = 20
 """Up to this length a value may take less memory than its length: a number of 20 digits takes 8 bytes."""
 

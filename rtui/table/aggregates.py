@@ -1,23 +1,21 @@
 """Adds up the results of an inspection as rows of the key table, folded into a partial a chunk at a time, in a thread.
 
 New rows wait as they came. To fold them is to make a chunk of them, find the patterns of its keys and add it to the
-partial; that is done for each summary, and for the pass from time to time, by one thread at a time. Keys are ranked
-when they have been folded.
+partial; that is done for each summary, and for the pass from time to time, by one thread at a time.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Final, NamedTuple, TypeVar
 
 import polars as pl
-from msgspec import structs
 
 from rtui.analysis.columns import Asked
-from rtui.analysis.report.document import KeyRecord, Node, Scope, SlotsReport, Summary
+from rtui.analysis.report.document import Node, Scope, SlotsReport, Summary
 from rtui.analysis.report.figures import Counted, Figures, SampledKeyspace
 from rtui.analysis.report.thresholds import preset
 from rtui.keyspace.slices import Slicer, Slices, Steps, elsewhere
@@ -31,10 +29,10 @@ from rtui.table.patterns import Patterns
 from rtui.table.registered import RegistryCounts
 from rtui.table.registered_rows import RegisteredRows
 from rtui.table.rows import KeptRows
-from rtui.table.schema import NEVER, SCHEMA, SLICE_ROWS, names_of
+from rtui.table.schema import SCHEMA, SLICE_ROWS, names_of
 from rtui.table.slots import Slots
 from rtui.table.summary import Biggest, Moment, NodeReports, lengths_of, summed
-from rtui.table.top_keys import TopKeys
+from rtui.table.tops import TopKeys
 
 T = TypeVar("T")
 
@@ -53,14 +51,6 @@ class _Piece(NamedTuple):
     rows: int
     asked_ms: int
     is_unread: bool
-
-
-class _Ranked(NamedTuple):
-    """The rows of a chunk that may be listed in `big`, and its counts of keys above thresholds."""
-
-    rows: pl.DataFrame
-    over: Counter[str]
-    over_sampled: Counter[str]
 
 
 class Collected(NamedTuple):
@@ -105,11 +95,8 @@ class Aggregates:
         self.registered = None if registry is None else RegistryCounts(registry, is_sample=is_sample)
         self._columns, self._node_budget = scope.columns, node_budget
         self._waiting: deque[_Piece] = deque()
-        self._notes: dict[bytes | None, str] = {}
-        """By type, why the memory of keys is not known."""
         self._came = self._folded = 0
         """Rows that have ever waited, and rows taken to be folded; each number is written by one thread."""
-        self._ranked: deque[_Ranked] = deque()
         self._rows = rows
         self._folding: object | None = None
         """The token of the work that folds in another thread now; None if none does."""
@@ -131,7 +118,6 @@ class Aggregates:
 
     def add_rows(self, table: Callable[[], pl.DataFrame], rows: int, asked_at_s: float) -> None:
         """Add rows of the key table, which `table` makes, asked at this moment, in seconds since the epoch."""
-        self._rank()
         self.keys += rows
         self._wait(_Piece(table, rows, int(asked_at_s * 1000), is_unread=False))
 
@@ -145,7 +131,7 @@ class Aggregates:
         self.revision += 1
 
     def add_note(self, key_type: bytes | None, note: str) -> None:
-        self._notes[key_type] = note
+        self.big.notes[key_type] = note
 
     def _wait(self, piece: _Piece) -> None:
         self.revision += 1
@@ -156,7 +142,6 @@ class Aggregates:
     def add_held(self) -> Steps[None]:
         """Fold all that waits; then `big` and `slots` know every key."""
         yield from self._alone(self._fold())
-        self._rank()
 
     def _alone(self, work: Slices[T]) -> Steps[T]:
         """Run work on the partial in another thread, as `elsewhere` does, once no other work does.
@@ -203,38 +188,22 @@ class Aggregates:
             for is_unread, some in groupby(pieces, lambda one: one.is_unread):
                 self._fold_rows([with_moment(one.table(), one.asked_ms) for one in some], is_unread=is_unread)
             left -= rows
-            self.slots.found = self.partial.slots.copy()
+            self._take()
             yield
 
+    def _take(self) -> None:
+        """Let `big` and `slots` have what is folded by now."""
+        found = self.partial
+        self.big.take(found.tops, found.over, found.over_sampled)
+        self.slots.found = found.slots.copy()
+
     def _fold_rows(self, tables: Sequence[pl.DataFrame], *, is_unread: bool) -> None:
-        table, over, sampled = pl.concat(tables), self.partial.over.copy(), self.partial.over_sampled.copy()
-        ranked = self.partial.add(table, is_unread=is_unread)
+        table = pl.concat(tables)
+        self.partial.add(table, is_unread=is_unread)
         if self._rows is not None:
             self._rows.append(table.select(SCHEMA.names()))
-        now, now_sampled = self.partial.over, self.partial.over_sampled
-        self._ranked.append(
-            _Ranked(
-                ranked,
-                Counter({key_type: now[key_type] - over[key_type] for key_type in now}),
-                Counter({key_type: now_sampled[key_type] - sampled[key_type] for key_type in now}),
-            )
-        )
         if self._registered_rows is not None:
             self._registered_rows.add(table, self.partial.checksums)
-
-    def _rank(self) -> None:
-        """Hand the folded rows to `big`."""
-        while self._ranked:
-            rows, over, sampled = self._ranked.popleft()
-            rows = rows.select("key", *SCHEMA.names(), "asked_ms").unique("key", keep="last")
-            self.big.rank(map(self._noted, records_of(rows)))
-            for key_type, count in over.items():
-                self.big.count_over(key_type.encode(), count, sampled[key_type])
-            self.big.settle()
-
-    def _noted(self, record: KeyRecord) -> KeyRecord:
-        note = self._notes.get(record.key_type, "") if record.memory_bytes is None else ""
-        return structs.replace(record, note=note) if note else record
 
     def collected(self) -> Collected:
         """Return the sums of all keys, none of which may wait to be folded."""
@@ -243,7 +212,6 @@ class Aggregates:
     def merge(self, other: Collected) -> Steps[None]:
         """Add keys of the same pass that were inspected elsewhere, once no summary is made of the sums."""
         yield from self._alone(self._merge_sums(other))
-        self.big.merge(other.big)
         self.keys += other.keys
         self.unread_keys += other.unread
         self.vanished_keys += other.vanished
@@ -251,9 +219,10 @@ class Aggregates:
 
     def _merge_sums(self, other: Collected) -> Slices[None]:
         self.partial.merge(other.partial)
+        self.big.merge(other.big)
         if self.registered is not None and other.registered is not None:
             self.registered.merge(other.registered)
-        self.slots.found = self.partial.slots.copy()
+        self._take()
         yield
 
     def summary(self, sample: SampledKeyspace | None = None) -> Steps[Summary]:
@@ -262,10 +231,8 @@ class Aggregates:
         With `sample` the keys are a random sample, and every figure is an estimate for the whole keyspace.
         """
         moment = yield from self._alone(self._moment())
-        self._rank()
-        biggest = Biggest(self.big.report(), self.big.over, self.big.hottest())
         self.counted = moment.counted
-        return (yield from elsewhere(summed(moment, biggest, self._columns, sample, Slicer())))
+        return (yield from elsewhere(summed(moment, self._columns, sample, Slicer())))
 
     def _moment(self) -> Slices[Moment]:
         """Fold all waiting rows, and return the sums."""
@@ -273,6 +240,7 @@ class Aggregates:
         slicer, found = Slicer(), self.partial
         return Moment(
             (yield from counted_patterns(found, self._node_budget, slicer)),
+            Biggest(self.big.report(), self.big.over, self.big.hottest()),
             Counted(found.keys, found.unread, self.vanished_keys),
             slots_of(found.slots),
             lengths_of(found, self._columns),
@@ -325,24 +293,3 @@ def named_rows(keys: Sequence[bytes]) -> pl.DataFrame:
     parts = [names_of(keys[first : first + SLICE_ROWS]) for first in range(0, len(keys), SLICE_ROWS)]
     nothing = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in ("name", "raw")]
     return pl.concat([pl.DataFrame(one) for one in parts]).with_columns(nothing).select(SCHEMA.names())
-
-
-_RECORDED: Final = ("key", "type", "memory_bytes", "length", "expires_ms", "idle_s", "frequency", "asked_ms")
-
-
-def records_of(rows: pl.DataFrame) -> Iterator[KeyRecord]:
-    """Yield rows with the columns `key` and `asked_ms` as records."""
-    for key, key_type, memory_bytes, length, expires_ms, idle_s, frequency, asked_ms in rows.select(
-        _RECORDED
-    ).iter_rows():
-        left = expires_ms if expires_ms is None or expires_ms == NEVER else max(0, expires_ms - asked_ms)
-        yield KeyRecord(
-            key=key,
-            key_type=None if key_type is None else key_type.encode(),
-            memory_bytes=memory_bytes,
-            length=length,
-            ttl_ms=left,
-            idle_s=idle_s,
-            frequency=frequency,
-            asked_at_s=asked_ms / 1000,
-        )

@@ -108,8 +108,8 @@ class Partial:
         self._cells = np.full((1, 1), -1, np.int64)
         """The cell of each type and node, -1 if there is none yet."""
 
-    def add(self, table: pl.DataFrame, asked_ms: int | None = None, *, is_unread: bool = False) -> pl.DataFrame:
-        """Add rows of the key table; return those that may be listed among the first by some measure.
+    def add(self, table: pl.DataFrame, asked_ms: int | None = None, *, is_unread: bool = False) -> None:
+        """Add rows of the key table.
 
         `asked_ms` is when they were asked, in milliseconds since the epoch; None if a column of this name holds it.
         With `is_unread` only their names are known.
@@ -117,9 +117,9 @@ class Partial:
         if asked_ms is not None:
             table = table.with_columns(pl.lit(asked_ms, pl.Int64).alias("asked_ms"))
         nodes = self.patterns.place(table).astype(np.int64, copy=False)
-        return self.add_placed(table, nodes, is_unread=is_unread)
+        self.add_placed(table, nodes, is_unread=is_unread)
 
-    def add_placed(self, table: pl.DataFrame, nodes: Whole, *, is_unread: bool = False) -> pl.DataFrame:
+    def add_placed(self, table: pl.DataFrame, nodes: Whole, *, is_unread: bool = False) -> None:
         """Add rows whose nodes are known already, with a column `asked_ms`; as `add`."""
         rows = RowColumns(table, self._types_of(table["type"]))
         if is_unread:
@@ -144,9 +144,8 @@ class Partial:
         known = table.select("type", "encoding").drop_nulls("encoding")
         for key_type, encoding, count in known.group_by("type", "encoding").agg(pl.len()).iter_rows():
             self.encodings[key_type, encoding] += count
-        entered = self.tops.add(table, keys, rows.types, self.types)
+        self.tops.add(table, keys, rows.types, self.types)
         self.shrink()
-        return entered
 
     def _count(self, chunk: ChunkRows, rows: RowColumns) -> None:
         counts = np.zeros((len(chunk.used), FREQUENCY.stop), np.int64)

@@ -45,22 +45,11 @@ from rtui.table.node_sums import TablePatterns, bytes_of
 from rtui.table.partial import Partial
 from rtui.table.registered import RegistryCounts
 from rtui.table.sums import whole
-from rtui.table.top_keys import OverCounts
+from rtui.table.tops import OverCounts
 
 MOST_TIMELINES: Final = 12
 FEWEST_EXPIRING: Final = 2
 """So many namespaces get a timeline, besides the whole keyspace; one in which fewer keys expire gets none."""
-
-
-class Moment(NamedTuple):
-    """The sums over keys at one moment, without the lists of the biggest ones."""
-
-    patterns: TablePatterns
-    counted: Counted
-    slots: SlotsReport
-    lengths: Lengths
-    encodings: dict[bytes, Counter[bytes]]
-    registered: RegistryCounts | None
 
 
 class Biggest(NamedTuple):
@@ -71,11 +60,21 @@ class Biggest(NamedTuple):
     hottest: tuple[KeyRecord, ...]
 
 
-def summed(
-    moment: Moment, biggest: Biggest, columns: Columns, sample: SampledKeyspace | None, slicer: Slicer
-) -> Steps[Summary]:
+class Moment(NamedTuple):
+    """The sums over keys at one moment."""
+
+    patterns: TablePatterns
+    biggest: Biggest
+    counted: Counted
+    slots: SlotsReport
+    lengths: Lengths
+    encodings: dict[bytes, Counter[bytes]]
+    registered: RegistryCounts | None
+
+
+def summed(moment: Moment, columns: Columns, sample: SampledKeyspace | None, slicer: Slicer) -> Steps[Summary]:
     """Return the summary of a moment."""
-    patterns, registered = moment.patterns, moment.registered
+    patterns, biggest, registered = moment.patterns, moment.biggest, moment.registered
     root, by_type = patterns.root, patterns.by_type
     total = 0 if root.tally.memory is None else root.tally.memory.sum
     figures: Figures = Figures(root.keys, total, samples_idle=columns.idle is Asked.SAMPLED)

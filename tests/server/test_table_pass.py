@@ -101,13 +101,11 @@ async def test_an_analysis_adds_up_a_table(valkey: Server) -> None:
     assert [(one.name, one.stats.keys, one.distinct) for one in user.children] == [(b"{id}", 199, 199)]
 
 
-@pytest.mark.parametrize("step", ["rtui.table.partial.Partial.add", "rtui.table.top_keys.TopKeys.rank"])
+@pytest.mark.parametrize("step", ["rtui.table.partial.Partial.add", "rtui.table.tops.TopKeys.take"])
 @pytest.mark.parametrize("error", [pl.exceptions.ComputeError("no"), pl.exceptions.PanicException("gone")])
 async def test_whatever_fails_in_polars_ends_the_analysis_with_its_message(
     valkey: Server, error: BaseException, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the thread that folds, and on the event loop, which ranks what was folded."""
-
     def fail(*_: object, **__: object) -> None:
         raise error
 

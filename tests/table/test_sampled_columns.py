@@ -18,11 +18,10 @@ from rtui.analysis.report.members import IDLE_EDGES_S
 from rtui.analysis.report.thresholds import preset, preset_names
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
+from rtui.keyspace.types import UNKNOWN_LENGTH
 from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
-from rtui.table.top_keys import UNKNOWN_LENGTH, TopKeys
 from tests.table.drawn_rows import add_batch
-from tests.table.test_top_keys import rank
 
 LAWS: dict[str, Callable[[Random], int]] = {
     "even": lambda rng: rng.randrange(100 * 86_400),
@@ -33,6 +32,7 @@ LAWS: dict[str, Callable[[Random], int]] = {
 }
 NAMES = [(f"n{number}", count) for number, count in enumerate((2_000, 400, 80, 40, 24, 9, 8, 3))]
 KEYSPACES = 12
+STARTED_S = 1_790_000_000.0
 
 
 def summary_of(aggregates: Aggregates) -> Summary:
@@ -147,17 +147,20 @@ KEYSPACES_OF_LENGTHS = st.dictionaries(
 def test_a_list_that_lacks_nothing_is_that_of_sorting_all(
     keyspace: dict[bytes, tuple[int, str]], top: int, slack: int
 ) -> None:
-    found = TopKeys(top)
+    table = aggregates_for(ALL_COLUMNS, top)
     for how in ("sampled", "late", "left"):
         keys = [key for key, (_, asked) in keyspace.items() if asked == how]
         lengths = [keyspace[key][0] for key in keys]
         if how == "left" and keys:
-            found.leave_out(b"hash", max(lengths) + slack)
+            table.big.leave_out(b"hash", max(lengths) + slack)
         is_sampled = how == "sampled"
         memory = [length + 100 for length in lengths]
         asked = None if how == "left" else lengths
-        rank(found, InspectedBatch(b"hash", keys, memory_bytes=memory, lengths=asked, is_sampled=is_sampled))
-    report = found.report()
+        add_batch(
+            table, InspectedBatch(b"hash", keys, memory_bytes=memory, lengths=asked, is_sampled=is_sampled), STARTED_S
+        )
+    finish(table.add_held())
+    report = table.big.report()
     true = sorted(((length, key) for key, (length, _) in keyspace.items()), key=lambda one: (-one[0], one[1]))[:top]
     listed = [(record.length, record.key) for record in report.by_type_length.get(b"hash", ())]
     if b"hash" not in report.length_not_asked and listed:
@@ -167,10 +170,14 @@ def test_a_list_that_lacks_nothing_is_that_of_sorting_all(
 
 
 def test_keys_learnt_at_the_end_enter_the_list_and_prove_it() -> None:
-    found = TopKeys(2)
-    rank(found, InspectedBatch(b"hash", [b"a", b"b", b"c"], memory_bytes=[10, 11, 12], lengths=[5, 6, 4]))
-    found.leave_out(b"hash", 40)
-    rank(found, InspectedBatch(b"hash", [b"d", b"e"], memory_bytes=[80, 60], is_sampled=False))
+    table = aggregates_for(ALL_COLUMNS, 2)
+    asked = InspectedBatch(b"hash", [b"a", b"b", b"c"], memory_bytes=[10, 11, 12], lengths=[5, 6, 4])
+    add_batch(table, asked, STARTED_S)
+    table.big.leave_out(b"hash", 40)
+    left_out = InspectedBatch(b"hash", [b"d", b"e"], memory_bytes=[80, 60], is_sampled=False)
+    add_batch(table, left_out, STARTED_S)
+    finish(table.add_held())
+    found = table.big
     assert found.report().length_not_asked == {b"hash": 40}
     found.learn(b"d", length=9)
     found.learn(b"e", length=1)
@@ -181,10 +188,11 @@ def test_keys_learnt_at_the_end_enter_the_list_and_prove_it() -> None:
 
 
 def test_what_nobody_knows_may_be_longer() -> None:
-    found = TopKeys(1)
-    rank(found, InspectedBatch(b"list", [b"a"], lengths=[1_000]))
-    found.leave_out(b"list", UNKNOWN_LENGTH)
-    assert found.report().length_not_asked == {b"list": None}
+    table = aggregates_for(ALL_COLUMNS, 1)
+    add_batch(table, InspectedBatch(b"list", [b"a"], lengths=[1_000]), STARTED_S)
+    table.big.leave_out(b"list", UNKNOWN_LENGTH)
+    finish(table.add_held())
+    assert table.big.report().length_not_asked == {b"list": None}
 
 
 def test_counts_over_the_thresholds_are_exact_where_no_key_that_may_be_was_left_out() -> None:

@@ -7,9 +7,9 @@ consent, and never in place of another one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Final, TypeAlias
 
 from rtui.analysis.humanize import duration, moment
@@ -23,7 +23,6 @@ from rtui.server.wire.capability import CommandRunner, Querier, Verdict, capabil
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.errors import Reply, RtuiError, ServerError
 from rtui.server.wire.identity import ServerIdentity, parse_info, parse_number
-from rtui.table.top_keys import fitting
 
 MAX_LISTED_KEYS: Final = 1000
 """The most keys read of one list: Valkey's limit; Redis has up to 64."""
@@ -92,7 +91,7 @@ def parse_hotkeys(reply: Reply) -> HotSession | HotWindow | None:
     if reply and not window:
         return None
     window.sort(key=lambda one: (-one.qps, one.key))
-    return tuple(window[: fitting((entry.key for entry in window), NAME_BYTES)])
+    return tuple(window[: _fitting(entry.key for entry in window)])
 
 
 def _number(reply: Reply) -> int | None:
@@ -106,7 +105,12 @@ def _pairs(reply: Reply) -> tuple[tuple[bytes, int], ...]:
         if isinstance(key, bytes) and (value := _number(reported)) is not None
     ]
     found.sort(key=lambda pair: (-pair[1], pair[0]))
-    return tuple(found[: fitting((key for key, _ in found), NAME_BYTES)])
+    return tuple(found[: _fitting(key for key, _ in found)])
+
+
+def _fitting(names: Iterable[bytes]) -> int:
+    """Return how many of these names, from the first on, have at most NAME_BYTES together; the first always fits."""
+    return max(1, sum(size <= NAME_BYTES for size in accumulate(map(len, names))))
 
 
 HOTKEYS: Final = "HOTKEYS GET"

@@ -39,11 +39,11 @@ from rtui.server.wire.connection import Connection, Lost
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.supervised_tasks import failure_of, for_each
-from rtui.table.top_keys import TopKeys
 
 if TYPE_CHECKING:  # they are imported with Polars
     from rtui.server.inspection.pipeline import InspectionPipeline
     from rtui.server.inspection.tables import TableFindings
+    from rtui.table.tops import TopKeys
 
 
 class NodeFacts(NamedTuple):

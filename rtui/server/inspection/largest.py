@@ -21,44 +21,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from msgspec import structs
 
 from rtui.analysis.columns import Asked
 from rtui.analysis.report.document import BigReport, KeyRecord
-from rtui.keyspace.types import SHORT_LENGTH, type_of
+from rtui.keyspace.types import SHORT_LENGTH, UNKNOWN_LENGTH, type_of
 from rtui.server import guard, wall_clock
 from rtui.server.facts.answers import NUMBER, expected, queries_of
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES, Command
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads
-from rtui.table.top_keys import UNKNOWN_LENGTH, TopKeys
 
 if TYPE_CHECKING:  # it is imported with Polars
-    from rtui.server.inspection.tables import InspectedBatch
+    from rtui.server.inspection.tables import InspectedBatch, LengthFloors
+    from rtui.table.tops import TopKeys
 
 LATE_SHARE: Final = 1 / 16
 """Most keys of a type that are asked late for their length, as a share of the unsampled keys."""
 
 LATE_KEYS: Final = 1_000
 """Keys of each type that are asked in any case, or four times the length of a list."""
-
-
-class LongestKeys(Protocol):
-    """The lists of the longest keys by type, as `TopKeys` has them."""
-
-    @property
-    def top(self) -> int:
-        """Keys in each list."""
-
-    def length_floor(self, key_type: bytes | None) -> int:
-        """Return from which length on a key would be listed, or be above the thresholds, as known by now."""
-        ...
-
-    def leave_out(self, key_type: bytes | None, most_length: int) -> None:
-        """Count keys whose length is unknown, but at most `most_length`."""
 
 
 class LateLengths:
@@ -71,7 +56,7 @@ class LateLengths:
         self._pausing: set[bytes | None] = set()
         """Types that have used up their late lengths for a while."""
 
-    def least_memory(self, key_type: bytes | None, big: LongestKeys) -> int | None:
+    def least_memory(self, key_type: bytes | None, big: LengthFloors) -> int | None:
         """Return from which memory on the length of keys of this type is asked now; None where it is not at all.
 
         It rises when keys are added to `big`. After None, keys are asked again once a good number may be.
@@ -86,7 +71,7 @@ class LateLengths:
         floor = big.length_floor(key_type)
         return floor * self._plan.least_element_bytes(key_type) if floor > SHORT_LENGTH else 0
 
-    def left(self, key_type: bytes | None, big: LongestKeys) -> int:
+    def left(self, key_type: bytes | None, big: LengthFloors) -> int:
         """Return how many keys of this type may still be asked late now."""
         most = max(LATE_KEYS, 4 * big.top) + self._seen * LATE_SHARE
         return max(0, ceil(most - self._asked[key_type]))
@@ -98,7 +83,7 @@ class LateLengths:
         self._seen += seen
         self._asked[key_type] += asked
 
-    def choose(self, batch: InspectedBatch, big: LongestKeys) -> Sequence[int]:
+    def choose(self, batch: InspectedBatch, big: LengthFloors) -> Sequence[int]:
         """Return the indexes of the keys to ask for their length, and tell `big` of the keys left out."""
         if batch.is_sampled or batch.lengths is not None or not self._plan.samples_lengths(batch.key_type):
             return ()
@@ -122,7 +107,7 @@ class LateLengths:
         least = self._plan.least_element_bytes(key_type)
         return UNKNOWN_LENGTH if memory_bytes is None or not least else max(SHORT_LENGTH, memory_bytes // least)
 
-    def leave_out(self, batch: InspectedBatch, big: LongestKeys) -> None:
+    def leave_out(self, batch: InspectedBatch, big: LengthFloors) -> None:
         """Tell `big` of keys that did not reply with their length."""
         memory = batch.memory_bytes
         big.leave_out(batch.key_type, self.most_length(batch.key_type, None if memory is None else max(memory)))

@@ -18,7 +18,7 @@ import polars as pl
 
 from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.table.schema import LATEST_MS, NEVER, SCHEMA, names_of
-from rtui.table.top_keys import TopKeys
+from rtui.table.tops import TopKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class LengthFloors:
         self._largest[key_type] = np.sort(lengths)[-self.top :]
 
     def length_floor(self, key_type: bytes | None) -> int:
-        """See `TopKeys`."""
+        """Return from which length on a key would be listed, or be above the thresholds, as known by now."""
         known = self._largest.get(key_type)
         floor = 0 if known is None or len(known) < self.top else int(known[0])
         limit = self.big.limits(key_type).length

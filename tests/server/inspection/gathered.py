@@ -22,8 +22,8 @@ from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
-from rtui.table.aggregates import records_of, with_moment
-from rtui.table.top_keys import TopKeys
+from rtui.table.aggregates import with_moment
+from rtui.table.tops import TopKeys, records_of
 from tests.table.drawn_rows import record_of
 
 SCOPE = Scope()
@@ -74,7 +74,6 @@ class Gathered:
             "frequency": record.frequency,
             "length": record.length,
         }
-        self.big.rank([record])
         if self._act is not None and len(self.facts) >= self._at:
             act, self._act = self._act, None
             act()

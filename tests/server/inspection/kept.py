@@ -22,7 +22,7 @@ from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 from rtui.table.schema import NEVER, SCHEMA, keys_of
-from rtui.table.top_keys import TopKeys
+from rtui.table.tops import TopKeys
 from tests.oracles.counted import facts
 from tests.server import every_type
 from tests.servers import Server

@@ -13,6 +13,7 @@ import pytest
 from rtui.analysis.columns import SAMPLED_COLUMNS, Asked, Columns
 from rtui.server.guard.command import Secret
 from rtui.server.inspection.last_stages import TOO_COSTLY_NOTE
+from rtui.server.inspection.tables import LengthFloors
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY
@@ -106,7 +107,7 @@ async def test_a_sample_is_one_key_in_eight_and_the_longest_are_exact(valkey: Se
         longest = sorted(of_kind, key=lambda key: -(lengths[key] or 0))[: found.big.top]
         least = min(lengths[key] or 0 for key in longest)
         late = inspection.last_stages.late_lengths
-        if late.left(kind.encode(), found.big) and least > 20:
+        if late.left(kind.encode(), LengthFloors(found.big)) and least > 20:
             assert all(known[key]["length"] is not None for key in longest), kind
     by_type = rows.group_by(pl.col("type").cast(pl.String)).agg(
         keys=pl.len(), known=pl.col("encoding").is_not_null().sum()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from rtui.analysis.report.thresholds import preset
 from rtui.keyspace.slots import key_slot
 from rtui.server.inspection.tables import TABLE_ROWS, InspectedBatch, LengthFloors, Tables, table_of
 from rtui.table.schema import LATEST_MS, NEVER, SCHEMA, keys_of
-from rtui.table.top_keys import TopKeys
+from rtui.table.tops import TopKeys, Tops
 from tests.server.inspection.kept import Kept
 
 KEYS = st.lists(st.one_of(st.binary(max_size=12), st.text(max_size=9).map(str.encode), st.just(b"{a}b")), max_size=30)
@@ -115,5 +116,5 @@ def test_the_floor_is_the_least_of_the_longest(parts: list[list[int]], top: int)
 def test_what_is_left_out_is_told() -> None:
     big = TopKeys(3)
     LengthFloors(big).leave_out(b"hash", 10_001)
-    big.count_over(b"hash", 0, 0)
+    big.take(Tops(3), Counter(hash=0), Counter())
     assert b"hash" in big.over.uncertain

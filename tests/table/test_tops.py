@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import random
-import tracemalloc
 from collections.abc import Sequence
+from itertools import accumulate
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.report.document import KeyRecord
+from rtui.analysis.report.document import KeyRecord, Scope
+from rtui.keyspace.slices import finish
+from rtui.keyspace.text.segments import Separators
 from rtui.server.inspection.tables import InspectedBatch
-from rtui.table.top_keys import LIST_NAME_BYTES, Ranking, TopKeys, fitting
-from tests.table.drawn_rows import record_of
+from rtui.table import tops
+from rtui.table.aggregates import Aggregates
+from rtui.table.tops import TopKeys
+from tests.table.drawn_rows import add_batch
 
 KINDS = (b"string", b"hash", b"zset")
 
@@ -46,15 +50,12 @@ def batches(keyspace: dict[bytes, Fact], size: int, *, idle: bool = False) -> li
     return found
 
 
-def rank(found: TopKeys, batch: InspectedBatch, asked_at_s: float = 0.0) -> None:
-    found.rank(record_of(batch, at, asked_at_s) for at in range(len(batch.keys)))
-
-
 def filled(top: int, delivered: Sequence[InspectedBatch]) -> TopKeys:
-    found = TopKeys(top)
+    found = Aggregates(Separators(), scope=Scope(top=top), started_at_s=0.0)
     for at, batch in enumerate(delivered):
-        rank(found, batch, float(at))
-    return found
+        add_batch(found, batch, float(at))
+    finish(found.add_held())
+    return found.big
 
 
 def ranked(keyspace: dict[bytes, Fact], measure: int, top: int, *kinds: bytes, sign: int = -1) -> list[bytes]:
@@ -94,27 +95,25 @@ def test_a_key_delivered_twice_is_listed_once(keyspace: dict[bytes, Fact], top: 
     assert keys_of(twice.by_memory) == ranked(keyspace, 1, top, *KINDS)
 
 
-def test_what_was_seen_last_of_a_key_counts() -> None:
+def test_a_key_that_comes_again_counts_by_its_greatest_value_and_as_of_its_last_type() -> None:
     found = filled(
         3,
         [
-            InspectedBatch(b"hash", [b"a", b"b"], memory_bytes=[10, 5]),
+            InspectedBatch(b"hash", [b"a", b"b"], memory_bytes=[10, 9]),
             InspectedBatch(b"hash", [b"a"], memory_bytes=[2]),
             InspectedBatch(b"list", [b"b"], memory_bytes=[7]),
         ],
     )
     assert [(one.key, one.key_type, one.memory_bytes) for one in found.report().by_memory] == [
+        (b"a", b"hash", 10),
         (b"b", b"list", 7),
-        (b"a", b"hash", 2),
     ]
 
 
 def test_a_record_holds_all_that_the_batch_says() -> None:
-    batch = InspectedBatch(
-        b"zset", [b"a"], ttl_ms=[-1], memory_bytes=[9], idle_s=[3], lengths=[7], note="its memory is an estimate"
-    )
-    assert filled(1, [batch]).report().by_memory == (
-        KeyRecord(b"a", b"zset", 9, 7, ttl_ms=-1, idle_s=3, note="its memory is an estimate"),
+    batch = InspectedBatch(b"zset", [b"a"], ttl_ms=[-1], idle_s=[3], lengths=[7], note="its memory is not known")
+    assert filled(1, [batch]).report().by_length == (
+        KeyRecord(b"a", b"zset", None, 7, ttl_ms=-1, idle_s=3, note="its memory is not known"),
     )
 
 
@@ -149,36 +148,25 @@ def test_lists_of_no_length_are_empty() -> None:
 
 
 def test_memory_stays_bounded_however_sizes_grow() -> None:
-    found = TopKeys(10)
-    for at in range(200):
+    found = Aggregates(Separators(), scope=Scope(top=10), started_at_s=0.0)
+    for at in range(20):
         keys = [b"%06d" % (at * 50 + i) for i in range(50)]
         sizes = list(range(at * 50, at * 50 + 50))
-        rank(found, InspectedBatch(b"set", keys, memory_bytes=sizes, lengths=sizes, idle_s=sizes[::-1]))
-    assert max(map(len, found.rankings())) <= 70
-    assert keys_of(found.report().by_memory)[0] == b"009999"
+        add_batch(found, InspectedBatch(b"set", keys, memory_bytes=sizes, lengths=sizes, idle_s=sizes[::-1]), 0.0)
+        finish(found.add_held())
+        assert found.partial.tops.rows.height <= 30
+    assert keys_of(found.big.report().by_memory)[0] == b"000999"
 
 
-@given(st.dictionaries(st.binary(min_size=1, max_size=9), values), st.integers(1, 8), st.integers(1, 30), st.booleans())
-def test_a_list_ends_where_the_names_have_no_more_room(
-    keyspace: dict[bytes, int], top: int, room: int, least: bool
-) -> None:
-    found, sign = Ranking(top, "length", least=least, max_bytes=room), 1 if least else -1
-    for key, value in keyspace.items():
-        found.add(KeyRecord(key=key, key_type=b"hash", asked_at_s=0.0, length=value))
-    wanted = sorted(keyspace, key=lambda key: (sign * keyspace[key], key))[:top]
-    assert keys_of(found.records()) == wanted[: fitting(wanted, room)]
-
-
-@pytest.mark.parametrize("size", [1 << 16, 1 << 20])
-def test_long_names_do_not_fill_the_memory(size: int) -> None:
-    tracemalloc.start()
-    try:
-        found, peak = TopKeys(100), 0
-        for n in range(200):
-            rank(found, InspectedBatch(b"hash", [b"%0*d" % (size, n)], memory_bytes=[n], lengths=[-n], idle_s=[n]))
-            peak = max(peak, tracemalloc.get_traced_memory()[0])
-    finally:
-        tracemalloc.stop()
-    assert peak < 3 * (2 * LIST_NAME_BYTES + 2 * size)
-    assert found.report().by_memory[0].key.endswith(b"0199")
-    assert len(found.report().by_memory) == max(1, LIST_NAME_BYTES // size)
+@settings(max_examples=30)
+@given(st.dictionaries(st.binary(min_size=1, max_size=9), values), st.integers(1, 8), st.integers(1, 30))
+def test_a_list_ends_where_the_names_have_no_more_room(keyspace: dict[bytes, int], top: int, room: int) -> None:
+    keys, lengths = list(keyspace), list(keyspace.values())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tops, "LIST_NAME_BYTES", room)
+        batches = [InspectedBatch(b"hash", keys, lengths=lengths, idle_s=lengths)] if keys else []
+        found = filled(top, batches)
+        for sign, listed in ((-1, found.report().by_length), (1, found.hottest())):
+            wanted = sorted(keyspace, key=lambda key: (sign * keyspace[key], key))[:top]
+            most = sum(size <= room for size in accumulate(map(len, wanted)))
+            assert keys_of(listed) == wanted[: max(1, most)]
