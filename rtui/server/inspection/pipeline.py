@@ -5,15 +5,13 @@ One page of keys goes through it like this, a round trip after the other, while 
 1. The scan receives a page and calls `add_page(keys)`: the keys wait in `listed`.
 2. For its next write the scan calls `next_write(most)`, which takes keys from `listed` and makes them the FIRST query
    of queries.py. Before its SCAN the write now carries `TYPE k1, PTTL k1, OBJECT IDLETIME k1, TYPE k2, …`.
-3. The replies come back to `InspectionPipeline.answered`, and are kept in `_answered` until there are some hundreds:
-   writes are small, and reading the replies to each by itself takes longer than the server needs for them. Then
-   `with_answers` turns them into an `InspectedBatch` a type: keys and the columns `ttl_ms` and `idle_s`. Keys that are
-   gone are counted, the others wait in `_typed`, joined with keys of the same type from other pages.
+3. The replies come back to `InspectionPipeline.answered`, where `with_answers` turns them into an `InspectedBatch` a
+   type: keys and the columns `ttl_ms` and `idle_s`. Keys that are gone are counted, the others wait in `_typed`, joined
+   with keys of the same type from other pages.
 4. The next write takes batches from `_typed` and makes a SECOND query of each: `MEMORY USAGE k1, HLEN k1, …`. Every
    n-th key of a type waits in `_encoded` instead, and is asked `OBJECT ENCODING k1` besides.
-5. With these replies, hundreds at once again, `memory_bytes` and `lengths` are filled, and the batch goes by way of
-   `last_stages` into `tables`, which hand rows of the key table on to the findings. Kept replies are read at once when
-   there is an error among them, and by `settle`.
+5. With these replies `memory_bytes` and `lengths` are filled, and the batch goes by way of `last_stages` into `tables`,
+   which hand rows of the key table on to the findings.
 
 This is the way if replies are recorded, for samples, and if cursors have no position. Otherwise the compiled engine
 scans and queries (`engine_inspection`), and only the keys that branch off go through these stages.
@@ -49,11 +47,9 @@ from rtui.server.guard.command import MAX_BULK_KEY_BYTES
 from rtui.server.inspection.last_stages import LastStages
 from rtui.server.inspection.plan import COMMAND_NAMES, KEY_US, InspectionPlan
 from rtui.server.inspection.queries import (
-    AnsweredQueries,
     KeyQuery,
     QueryStage,
     WaitingKeys,
-    is_plain,
     query_about,
     read_answers,
     rows_at,
@@ -183,7 +179,6 @@ class InspectionPipeline:
         self._clock = clock
         self._on_server = on_server
         self._typed = WaitingKeys()
-        self._answered = AnsweredQueries()
         self._encoded = WaitingKeys()
         """Keys that wait for the second stage and its query for their encoding."""
         self._every_nth = EveryNth()
@@ -195,7 +190,7 @@ class InspectionPipeline:
 
     @property
     def waiting(self) -> int:
-        return self.unsent + self._answered.keys + self.tables.rows
+        return self.unsent + self.tables.rows
 
     @property
     def unsent(self) -> int:
@@ -233,7 +228,6 @@ class InspectionPipeline:
         self._typed.clear()
         self._encoded.clear()
         self.last_stages.reset()
-        self._answered.clear()
         self.tables.clear()
         self.own_read_keys = 0
 
@@ -301,21 +295,18 @@ class InspectionPipeline:
         yield from self.last_stages.length_queries(later)
 
     def answered(self, queries: Sequence[KeyQuery], replies: Sequence[Reply], round_trip_s: float | None) -> None:
-        """Store the replies to the queries of a write, and pass on the keys from time to time.
+        """Read the replies to the queries of a write, and pass on the keys.
 
         Raises ServerBusyError if the server can't answer just now: earlier replies are kept, the rest is asked again.
         `round_trip_s` is the write's round trip less an idle one, None if it was not measured.
         """
-        now_s, is_due, end = self._clock(), False, 0
+        now_s, end = self._clock(), 0
         for index, query in enumerate(queries):
             start, end = end, end + query.answers
             is_clocked = query.stage is QueryStage.TIMED and len(query.commands) > 2
             if is_clocked:
                 end += 2
             facts = replies[start + is_clocked : end - is_clocked]
-            if is_plain(query, facts):
-                is_due = self._answered.add(query, facts, now_s) or is_due
-                continue
             try:
                 batches = self._read(query, facts, now_s)
             except ServerBusyError:
@@ -327,18 +318,10 @@ class InspectionPipeline:
             else:
                 for batch in batches:
                     self._after(query.stage, batch)
-        if is_due:
-            self._go_on_with_answered(is_all=False)
 
     def settle(self) -> None:
-        """Read all answers and make a table of all keys about which all is known, so that the findings know of each."""
-        self._go_on_with_answered(is_all=True)
+        """Make a table of all keys about which all is known, so that the findings know of each."""
         self.tables.hand_on()
-
-    def _go_on_with_answered(self, *, is_all: bool) -> None:
-        for query, replies in self._answered.take(is_all=is_all):
-            for batch in self._read(query, replies, self._clock()):
-                self._after(query.stage, batch)
 
     def _read(self, query: KeyQuery, replies: Sequence[Reply], now_s: float) -> list[InspectedBatch]:
         """Read the replies about the keys of a query; return batches of the keys that exist. Raises ServerBusyError."""

@@ -41,22 +41,10 @@ FACT_COLUMNS: Final = ("ttl_ms", "memory_bytes", "idle_s", "frequency", "lengths
 COMMANDS_OF_A_KEY: Final = 5
 """How many commands it takes to ask everything about a key."""
 
-FIRST_AT_ONCE: Final = 200
-"""So many answered keys of the first stage are read at once: the second stage waits for them."""
-
-AT_ONCE: Final = 1_000
-"""So many answered keys of a later stage, all of one type, are read at once."""
-
-MOST_ANSWERED: Final = 4_000
-"""Answered keys, in all, from which small groups are read as well."""
-
 MOMENT_S: Final = 0.125
 """Width of a time bin in seconds: keys asked within it count as asked at its end."""
 
 _ENCODING: Final = expected_of(Feature.OBJECT_ENCODING)
-
-_PLAIN: Final = frozenset({bytes, int})
-"""The types of replies that are facts, or say that a key is gone; never an error."""
 
 COLUMN_OF: Final[dict[KeyCommand, str]] = {
     guard.key_type: "key_type",
@@ -239,14 +227,12 @@ _Signature: TypeAlias = tuple[bytes | None, tuple[bool, ...], str, bool, float |
 class JoinedKeys:
     """Keys of one signature and their columns, joined from many batches in order."""
 
-    __slots__ = ("columns", "keys", "replies", "signature")
+    __slots__ = ("columns", "keys", "signature")
 
     def __init__(self, signature: _Signature) -> None:
         self.signature = signature
         self.keys: list[bytes] = []
         self.columns: list[list[Any] | None] = [[] if is_known else None for is_known in signature[1]]
-        self.replies: list[Reply] = []
-        """The replies about the keys, key by key; empty while they wait."""
 
     def add(self, batch: InspectedBatch) -> None:
         self.keys += batch.keys
@@ -312,48 +298,3 @@ class WaitingKeys:
     def clear(self) -> None:
         self._joined.clear()
         self.keys = 0
-
-
-class AnsweredQueries:
-    """Queries that were answered, joined until it is worth while to read many replies at once."""
-
-    def __init__(self) -> None:
-        self.keys = 0
-        self._joined: dict[tuple[QueryStage, tuple[KeyCommand, ...], _Signature], JoinedKeys] = {}
-
-    def add(self, query: KeyQuery, replies: Sequence[Reply], now_s: float) -> bool:
-        """Keep a query that was answered now, in seconds since the epoch; return whether it is time to read them.
-
-        Only if `is_plain` with these replies.
-        """
-        batch = query.batch
-        asked_at_s = moment(now_s) if batch.asked_at_s is None else batch.asked_at_s
-        alike = query.stage, query.key_commands, _signature_of(batch, asked_at_s)
-        joined = self._joined.get(alike)
-        if joined is None:
-            joined = self._joined[alike] = JoinedKeys(alike[2])
-        joined.add(batch)
-        joined.replies += replies
-        self.keys += len(batch.keys)
-        most = FIRST_AT_ONCE if query.stage is QueryStage.FIRST else AT_ONCE
-        return len(joined.keys) >= most or self.keys >= MOST_ANSWERED
-
-    def take(self, *, is_all: bool) -> Iterator[tuple[KeyQuery, list[Reply]]]:
-        """Remove the groups that are due, or all; yield them joined, with their replies."""
-        is_all = is_all or self.keys >= MOST_ANSWERED
-        for alike, joined in [*self._joined.items()]:
-            stage, key_commands, _ = alike
-            size = len(joined.keys)
-            if is_all or size >= (FIRST_AT_ONCE if stage is QueryStage.FIRST else AT_ONCE):
-                del self._joined[alike]
-                self.keys -= size
-                yield KeyQuery(stage, joined.take(size), key_commands), joined.replies
-
-    def clear(self) -> None:
-        self._joined.clear()
-        self.keys = 0
-
-
-def is_plain(query: KeyQuery, replies: Sequence[Reply]) -> bool:
-    """Whether the replies to a query about keys need not be read at once: none is an error, or nil."""
-    return query.stage is not QueryStage.TIMED and _PLAIN.issuperset(map(type, replies))

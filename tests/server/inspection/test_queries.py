@@ -6,23 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server import guard
 from rtui.server.facts.answers import expected
 from rtui.server.guard.evidence import MAX_WATCHED as MOST
 from rtui.server.guard.evidence import MemoryUsagePolicy, TypeEvidence
 from rtui.server.inspection.queries import (
-    AT_ONCE,
-    FIRST_AT_ONCE,
     MOMENT_S,
-    MOST_ANSWERED,
-    AnsweredQueries,
-    KeyQuery,
-    QueryStage,
     WaitingKeys,
-    is_plain,
     moment,
     read_answers,
-    with_answers,
 )
 from rtui.server.inspection.tables import InspectedBatch
 from rtui.server.scan.server_time import CHEAP_S, COSTLY_S, MAX_COSTLY, CostWatch
@@ -139,61 +130,6 @@ def test_keys_that_were_asked_at_different_times_are_not_joined() -> None:
     for number in range(10):
         waiting.add(InspectedBatch(b"string", [b"%d" % number], ttl_ms=[9], asked_at_s=float(number // 5)))
     assert {(len(batch.keys), batch.asked_at_s) for batch in waiting.take(99)} == {(5, 0.0), (5, 1.0)}
-
-
-WRITES = st.lists(
-    st.tuples(st.sampled_from([b"string", b"hash", None]), st.integers(1, 700), st.sampled_from([0.0, 0.01, 60.0])),
-    max_size=30,
-)
-
-
-@given(WRITES)
-def test_answers_that_are_read_later_are_those_of_their_keys(writes: list[tuple[bytes | None, int, float]]) -> None:
-    answered = AnsweredQueries()
-    now_s, number = 1_000.0, 0
-    asked: dict[bytes, tuple[bytes | None, int, float]] = {}
-    read: dict[bytes, tuple[bytes | None, int, float | None]] = {}
-
-    def take(*, is_all: bool) -> None:
-        for query, replies in answered.take(is_all=is_all):
-            (part,) = read_answers(query.batch.keys, replies, (PTTL,)).parts
-            for batch in with_answers(query, part, now_s):
-                for key, ttl_ms in zip(batch.keys, batch.ttl_ms or (), strict=True):
-                    read[key] = (batch.key_type, ttl_ms, batch.asked_at_s)
-
-    for kind, count, pause_s in writes:
-        now_s += pause_s
-        keys = [b"%d" % (number + step) for step in range(count)]
-        number += count
-        stage = QueryStage.FIRST if kind is None else QueryStage.SECOND
-        query = KeyQuery(stage, InspectedBatch(kind, keys), (guard.pttl,))
-        replies: list[Reply] = [int(key) for key in keys]
-        assert is_plain(query, replies)
-        asked |= {key: (kind, int(key), moment(now_s)) for key in keys}
-        if answered.add(query, replies, now_s):
-            take(is_all=False)
-        assert answered.keys < MOST_ANSWERED
-    assert answered.keys == len(asked) - len(read)
-    take(is_all=True)
-    assert answered.keys == 0
-    assert read == asked
-
-
-@pytest.mark.parametrize(("stage", "most"), [(QueryStage.FIRST, FIRST_AT_ONCE), (QueryStage.SECOND, AT_ONCE)])
-def test_answers_are_read_when_there_are_many_of_a_kind(stage: QueryStage, most: int) -> None:
-    answered = AnsweredQueries()
-    one = KeyQuery(stage, InspectedBatch(b"hash", [b"a"]), (guard.pttl,))
-    assert [answered.add(one, [5], 1.0) for _ in range(most)] == [*[False] * (most - 1), True]
-    ((query, replies),) = answered.take(is_all=False)
-    assert len(query.batch.keys) == len(replies) == most
-
-
-def test_errors_and_what_is_timed_are_read_at_once() -> None:
-    batch = InspectedBatch(b"hash", [b"a"])
-    assert is_plain(KeyQuery(QueryStage.SECOND, batch, (guard.pttl,)), [7])
-    assert not is_plain(KeyQuery(QueryStage.TIMED, batch, (guard.pttl,)), [7])
-    odd: list[Reply] = [None, REFUSED, [7]]
-    assert not any(is_plain(KeyQuery(QueryStage.SECOND, batch, (guard.pttl,)), [reply]) for reply in odd)
 
 
 @given(st.floats(1e9, 2e9))
