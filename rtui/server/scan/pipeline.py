@@ -1,9 +1,8 @@
 """Requests under way on the lane of one node, at a pace: SCANs, queries about the keys that they list, and probes.
 
 A request is one write. Requests are answered in the order in which they were sent, so the first one that is under way
-is the next to be processed; then the next one is sent, and only then its keys are delivered, some pages together where
-the next one has come already. How many may be under way, how large and how far apart, is up to the pacer, which learns
-from their round trips.
+is the next to be processed; then the next one is sent, and only then its keys are delivered. How many may be under way,
+how large and how far apart, is up to the pacer, which learns from their round trips.
 """
 
 from __future__ import annotations
@@ -40,9 +39,6 @@ call that may be under way."""
 
 PAGE_BYTES: Final = 4 << 20
 """Bytes of names to aim for in one page: COUNT is smaller if names are long."""
-
-DELIVERED_AT_ONCE: Final = 500
-"""Keys to deliver together if pages are small and arrive faster than they are processed."""
 
 TABLE_PROBES: Final = 12
 """Tiny SCANs at the end of a scan that ask for the size of the table: all too short by chance once in 2^12."""
@@ -137,8 +133,6 @@ class ScanPipeline:
         self._counted = (0, 0)
         """Bytes of the lane that are counted already, in and out."""
         self._last_arrival = 0.0
-        self._undelivered: list[bytes] = []
-        """Keys of pages that were processed, while more have arrived."""
         self._is_view_due = False
         """Whether the primary, whose replica is scanned, is to be asked for its view, once nothing is under way."""
 
@@ -176,7 +170,6 @@ class ScanPipeline:
         """Go on from the start of the listing, which has begun anew; replies still under way are ignored."""
         self.probe.reset()
         self.requests.void()
-        self._undelivered = []
         if self.source is not None:
             self.source.reset()
 
@@ -200,37 +193,32 @@ class ScanPipeline:
     async def _ask(self, lane: Lane, is_over: Callable[[], bool]) -> None:
         """Keep as many requests under way as the pace allows until it is over and all of them are answered."""
         requests = self.requests
-        try:
-            while True:
-                if self.pacer.waits or not requests:
-                    self._fill(lane)
-                if not requests:
-                    self._deliver()
-                    if self._is_view_due:
-                        await self._observe_primary(lane)
-                        continue
-                    if self.source is not None and not self._may_send:
-                        self.source.settle()
-                    if is_over() or self._control.is_stopped:
-                        break
-                    if self._control.is_held:
-                        await self._control.wait_while_held()
-                        self.probe.due_at = self._loop.time()
-                    else:
-                        await self._control.sleep(self.pacer.wait_s(self._loop.time()))
+        while True:
+            if self.pacer.waits or not requests:
+                self._fill(lane)
+            if not requests:
+                if self._is_view_due:
+                    await self._observe_primary(lane)
                     continue
-                first = requests.waiting[0]
-                has_waited = not first.replies.done()
-                if has_waited and not await self._wait_for(first):
-                    continue
-                self._process(lane, has_waited=has_waited)
-                await self._control.yield_loop(has_waited=has_waited)
-        finally:
-            self._deliver()
+                if self.source is not None and not self._may_send:
+                    self.source.settle()
+                if is_over() or self._control.is_stopped:
+                    break
+                if self._control.is_held:
+                    await self._control.wait_while_held()
+                    self.probe.due_at = self._loop.time()
+                else:
+                    await self._control.sleep(self.pacer.wait_s(self._loop.time()))
+                continue
+            first = requests.waiting[0]
+            has_waited = not first.replies.done()
+            if has_waited and not await self._wait_for(first):
+                continue
+            self._process(lane, has_waited=has_waited)
+            await self._control.yield_loop(has_waited=has_waited)
 
     async def _wait_for(self, first: Request) -> bool:
         """Wait for replies, no longer than until another request may be sent; return whether they have come."""
-        self._deliver()
         wait_s = self.pacer.wait_s(self._loop.time())
         may_send = wait_s > 0 and self._may_send and self.requests.working < self.pacer.depth
         if may_send and (self._has_queries or self._idle_range() is not None):
@@ -325,18 +313,11 @@ class ScanPipeline:
             self.source.add_page(fresh)
         self._fill(lane)
         if fresh:
-            self._undelivered += fresh
-            if len(self._undelivered) >= DELIVERED_AT_ONCE:
-                self._deliver()
+            self.listing.delivered += len(fresh)
+            self._sink(fresh)
         if queries is not None:
             queries.answered(replies, None if round_trip_s is None else round_trip_s - (self.pacer.idle_s or 0.0))
         self.answers += 1
-
-    def _deliver(self) -> None:
-        if self._undelivered:
-            keys, self._undelivered = self._undelivered, []
-            self.listing.delivered += len(keys)
-            self._sink(keys)
 
     def _send_probe(self, lane: Lane, now: float) -> None:
         """Ask for the number of keys, the server's statistics and, in a cluster if it is due, the node's view."""
