@@ -21,7 +21,7 @@ from rtui.cli.connection import (
 )
 from rtui.cli.help import Command
 from rtui.cli.options import log_option, registry_choice, registry_options, result_options
-from rtui.cli.output import Output, failures_in
+from rtui.cli.output import METRICS, Output, failures_in
 from rtui.registry.rules import Severity
 from rtui.server.wire.errors import ExitCode, TargetError
 from rtui.server.wire.target import Target
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rtui.registry.registry import Registry
     from rtui.server.options import RegistryChoice
 
-FORMATS: Final = ("text", "json", "md", "html")
+FORMATS: Final = ("text", "json", "md", "html", *METRICS)
 
 ROUND_S: Final = 1.0
 """The time between the two samples of a server."""
@@ -194,6 +194,10 @@ def _written(servers: Sequence[FleetServer], file: Output, group_by: str | None)
 
     if file.form == "json":
         return fleet_json(servers)
+    if file.form in METRICS:
+        from rtui.analysis.formats.openmetrics import fleet_metrics  # noqa: PLC0415 - of an extra
+
+        return fleet_metrics(servers, file.form)
     page = fleet_page(servers, group_by=group_by, is_summary=file.form == "text")
     return written(page, file.form, **{"width": 110, **file.text_options})
 

@@ -20,7 +20,7 @@ from rtui.cli.options import (
     registry_options,
     result_options,
 )
-from rtui.cli.output import Output, failures_in
+from rtui.cli.output import METRICS, Output, failures_in
 from rtui.registry.rules import Severity
 from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import Target
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LINES: Final = "jsonl"
 """The samples themselves, a line each; the other formats interpret them."""
 
-FORMATS: Final = ("text", "json", LINES, "md", "html", "prom", "sarif", "junit")
+FORMATS: Final = ("text", "json", LINES, "md", "html", *METRICS, "sarif", "junit")
 
 LEAST_WATCH_S: Final = 1.0
 """Samples at shorter intervals would cost the server more than 1 ms a second."""

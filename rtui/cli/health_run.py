@@ -31,7 +31,6 @@ from rtui.analysis.formats.samples import (
     SamplesFile,
     SamplesHeader,
     header_line,
-    health_prometheus,
     sample_line,
 )
 from rtui.analysis.formats.text import DEFAULT_WIDTH
@@ -39,7 +38,7 @@ from rtui.analysis.health.sample import Sample, SampleHistory
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.thresholds import Judgement, Outcome
-from rtui.cli.output import Output, OutputError
+from rtui.cli.output import METRICS, Output, OutputError
 from rtui.cli.run import command_log, connected
 from rtui.registry.registry import Registry
 from rtui.registry.rules import RuleLevels, Severity
@@ -123,8 +122,10 @@ def written(file: Output, judged: Judged, sections: Sequence[str]) -> str:
     views = judged.views()
     if not views:
         return ""
-    if form == "prom":
-        return health_prometheus(views, judged.failures)
+    if form in METRICS:
+        from rtui.analysis.formats.openmetrics import health_metrics  # noqa: PLC0415 - of an extra
+
+        return health_metrics(views, judged.failures, form)
     if form == "sarif":
         return servers_sarif({view.latest.node: server_findings(view) for view in views}, judged.failures)
     if form == "junit":

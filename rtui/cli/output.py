@@ -8,6 +8,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
 from select import select
@@ -25,9 +26,12 @@ if TYPE_CHECKING:
 
 FORMATS_BY_SUFFIX: Final = {
     ".txt": "text", ".json": "json", ".jsonl": "jsonl", ".md": "md", ".markdown": "md", ".csv": "csv", ".html": "html",
-    ".htm": "html", ".toml": "toml", ".prom": "prom", ".sarif": "sarif", ".xml": "junit",
+    ".htm": "html", ".toml": "toml", ".prom": "prom", ".om": "openmetrics", ".sarif": "sarif", ".xml": "junit",
 }  # fmt: skip
 """The formats that the names of files say; each command knows some of them."""
+
+METRICS: Final = ("openmetrics", "prom")
+"""The formats of metrics."""
 
 STANDARD_STREAM: Final = "-"
 """The name that means standard input, or standard output."""
@@ -155,7 +159,9 @@ class Output:
         return {"width": get_terminal_size().columns, "ascii_only": not writes_unicode()}
 
     def check(self) -> None:
-        """Check that the file can be written, before hours of work. Raises OutputError."""
+        """Check that the file can be written, before hours of work. Raises OutputError and usage errors."""
+        if self.form in METRICS and find_spec("prometheus_client") is None:
+            raise click.UsageError("Metrics need prometheus_client: pip install 'redis-rtui[metrics]'.")
         if self.path is None:
             return
         from rtui.server.files import create_part_file  # noqa: PLC0415 - the help must not wait for it

@@ -13,7 +13,7 @@ from rtui.cli import options as opt
 from rtui.cli.connection import ConnectionOptions, WholeNumber, connection_options
 from rtui.cli.help import Command
 from rtui.cli.main import DEBUG_VARIABLE
-from rtui.cli.output import Output, failures_in
+from rtui.cli.output import METRICS, Output, failures_in
 from rtui.server.user.ending_signals import EndedBySignal, exit_status
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.target import Target
@@ -43,7 +43,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @connection_options
 @opt.scope_options
 @opt.registry_options
-@opt.result_options("text", "json", "md", "csv", "html")
+@opt.result_options("text", "json", "md", "csv", "html", *METRICS)
 @opt.columns_option
 @click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces (all).")
 @click.option("--top", metavar="N", type=WholeNumber(1, 10_000), default=100, help="Keys in each list (100).")
@@ -92,7 +92,6 @@ def _report(target: Target, asked: dict[str, Any], file: Output, *, keep: bool) 
 
     Text for a terminal has its width, and is in ASCII if that can't do more.
     """
-    from rtui.analysis.formats import FORMS, write_text  # noqa: PLC0415
     from rtui.analysis.report.document import ColumnState, CoverageKind  # noqa: PLC0415
     from rtui.cli.run import analyse, command_log  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
@@ -108,7 +107,7 @@ def _report(target: Target, asked: dict[str, Any], file: Output, *, keep: bool) 
     if report is not None and report.head.coverage.keys and keep:
         _keep(report, target)
     if report is not None and (report.head.coverage.keys or result.failure is None):
-        file.write(write_text(report, **file.text_options) if file.form == "text" else FORMS[file.form](report))
+        file.write(_written(report, file))
         coverage = report.head.coverage
         if coverage.kind is CoverageKind.PARTIAL or coverage.reason:
             click.echo(f"rtui: the report is partial: {coverage.reason or 'not every key was inspected'}", err=True)
@@ -121,6 +120,16 @@ def _report(target: Target, asked: dict[str, Any], file: Output, *, keep: bool) 
         click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
         raise EndedBySignal(result.ended_by)
     return 0 if result.ended_by is None else exit_status(result.ended_by)
+
+
+def _written(report: Report, file: Output) -> str:
+    if file.form in METRICS:
+        from rtui.analysis.formats.openmetrics import report_metrics  # noqa: PLC0415 - of an extra
+
+        return report_metrics(report, file.form)
+    from rtui.analysis.formats import FORMS, write_text  # noqa: PLC0415 - the help must not wait for it
+
+    return write_text(report, **file.text_options) if file.form == "text" else FORMS[file.form](report)
 
 
 def _keep(report: Report, target: Target) -> None:

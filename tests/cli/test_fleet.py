@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rtui.cli.fleet import FORMATS
 from rtui.cli.main import run
 from rtui.server.files import config_folder
 from rtui.server.wire.errors import ExitCode
@@ -83,7 +84,16 @@ def test_no_password_is_written(valkey: Server, tmp_path: Path, capsys: pytest.C
         f"redis://app:hunter2@127.0.0.1:{valkey.port} a=b\nredis://app:hunter2@127.0.0.1:{free_port()}\n"
     )
     targets.chmod(0o600)
-    for form in ("text", "json", "md", "html"):
+    for form in FORMATS:
         code, out, err = asked(["--targets", str(targets), "--format", form], capsys)
         assert code == ExitCode.SERVER
         assert "hunter2" not in out + err
+
+
+@pytest.mark.parametrize("command", ["fleet", "health", "report"])
+def test_metrics_without_their_extra(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtui.cli.output.find_spec", lambda _name: None)
+    assert run([command, "127.0.0.1:1", "--format", "openmetrics"]) == ExitCode.USAGE
+    assert "redis-rtui[metrics]" in capsys.readouterr().err

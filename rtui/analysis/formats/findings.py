@@ -405,6 +405,8 @@ def failure_text(form: str, command: str, title: str, happened: str, exit_code: 
             text = csv_text([(*names, "coverage", "notes"), (*[""] * len(names), "failed", why)])
         case "prom":
             text = f"# rtui {command} has failed. {why}\n"
+        case "openmetrics":  # which has no comments
+            text = "# EOF\n"
         case "toml":
             text = "".join(["[error]\n", *(f"{name} = {json.dumps(value)}\n" for name, value in error.items())])
         case "json":

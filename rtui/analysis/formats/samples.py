@@ -1,4 +1,4 @@
-"""Samples of servers as a file, a header and lines of JSON, and as metrics of Prometheus.
+"""Samples of servers as a file: a header and lines of JSON.
 
 Recorded sessions are such a file, too: lines are written as things happen, so that a file that is cut off can be read
 up to there. The header says what the file is; each line after it is an event: its `kind`, and `at`, when it was, in
@@ -13,34 +13,24 @@ it is, any other byte as `\\xNN`.
 
 A file comes from anywhere: its texts are made safe, its size has a limit, and the first line that can't be read ends
 it. Of more samples than a history holds, those in between are left out.
-
-The metrics are in the text format, for the textfile collector of the node exporter. Every field of INFO that is a
-number becomes a metric, in base units as Prometheus asks for: seconds, bytes, ratios; counters end in `_total`. An
-unknown figure has no sample, since 0 would be a value. Each finding is a sample of `rtui_finding`;
-`rtui_health_rule_checked` is 1 for each rule that was judged, 0 for those that could not be. `rtui_up` is 0 for a node
-that has not answered last: its other metrics are older.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from rtui import __version__
-from rtui.analysis.findings.server import server_findings
 from rtui.analysis.formats.json import json_value
-from rtui.analysis.health.fields import FIELDS, FieldUnit, InfoField
-from rtui.analysis.health.possible import NEVER, range_of, with_possible
+from rtui.analysis.health.possible import with_possible
 from rtui.analysis.health.sample import Sample, SampleHistory, only_new, with_earlier
-from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.members import Name
-from rtui.keyspace.text.display import display, display_text, unescape
+from rtui.keyspace.text.display import display_text, unescape
 
 EVENT_SCHEMA: Final = 2
 
@@ -200,115 +190,3 @@ class Masker:
 
     def _stand_in(self, address: bytes) -> bytes:
         return self._known.setdefault(address, b"client-%d" % (len(self._known) + 1)) if address else b""
-
-
-_SUFFIXES: Final = {
-    FieldUnit.BYTES: ("bytes", 1.0),
-    FieldUnit.KIB_PER_S: ("bytes_per_second", 1024.0),
-    FieldUnit.SECONDS: ("seconds", 1.0),
-    FieldUnit.MILLISECONDS: ("seconds", 1e-3),
-    FieldUnit.MICROSECONDS: ("seconds", 1e-6),
-    FieldUnit.PERCENT: ("ratio", 0.01),
-    FieldUnit.RATIO: ("ratio", 1.0),
-    FieldUnit.TIME: ("timestamp_seconds", 1.0),
-}
-"""The suffix of names and the factor of values, by unit."""
-
-_LABEL_LIMIT: Final = 200
-"""Characters of the value of a label."""
-
-_UNIT_WORDS: Final = re.compile(r"_(?:in_seconds|seconds|sec|usec|milliseconds|bytes|ratio|perc|kbps)\Z")
-
-
-class FieldMetric(NamedTuple):
-    """A metric with its samples."""
-
-    name: str
-    kind: str
-    help: str
-    samples: Sequence[tuple[dict[str, str], float]]
-
-
-def health_prometheus(views: Sequence[HealthView], failed: Collection[str] = ()) -> str:
-    """Return all metrics of the latest sample of each node; ends with a newline. `failed` nodes gave no answer last."""
-    lines: list[str] = []
-    nodes = dict.fromkeys([*(view.latest.node for view in views), *failed])
-    answers = [({"node": node}, float(node not in failed)) for node in nodes]
-    up = FieldMetric("rtui_up", "gauge", "Whether the node answered the last poll.", answers)
-    for metric in (up, *_fields(views), *_lists(views), *_rules(views)):
-        if metric.samples:
-            about = metric.help.replace("\\", r"\\").replace("\n", r"\n")
-            lines += [f"# HELP {metric.name} {about}", f"# TYPE {metric.name} {metric.kind}"]
-            lines += [f"{metric.name}{{{_labels(labels)}}} {value!r}" for labels, value in metric.samples]
-    return "\n".join(lines) + "\n" if lines else ""
-
-
-def metric_name(one: InfoField) -> str:
-    """Return the name of the metric of a field: `rtui_used_memory_bytes`, `rtui_expired_keys_total`."""
-    suffix, _ = _SUFFIXES.get(one.unit, ("", 1.0))
-    stem = _UNIT_WORDS.sub("", one.name) if suffix else one.name
-    stem = stem.removeprefix("total_") if one.is_counter else stem
-    parts = ["rtui", stem, *([suffix] if suffix else []), *(["total"] if one.is_counter else [])]
-    return "_".join(parts)
-
-
-def _fields(views: Sequence[HealthView]) -> Iterator[FieldMetric]:
-    for one in FIELDS.values():
-        if one.unit is FieldUnit.TEXT:
-            continue
-        _, factor = _SUFFIXES.get(one.unit, ("", 1.0))
-        samples = [
-            ({"node": view.latest.node}, value * factor)
-            for view in views
-            if (value := view.number(one.name)) is not None and not (value == NEVER and range_of(one).low == NEVER)
-        ]
-        yield FieldMetric(metric_name(one), "counter" if one.is_counter else "gauge", one.about, samples)
-
-
-def _lists(views: Sequence[HealthView]) -> Iterator[FieldMetric]:
-    nodes = [(view.latest.node, view.latest) for view in views]
-    databases = [({"node": node, "db": str(db)}, one) for node, last in nodes for db, one in last.databases.items()]
-    commands = [({"node": node, "command": name}, one) for node, last in nodes for name, one in last.commands.items()]
-    errors = [({"node": node, "error": code}, times) for node, last in nodes for code, times in last.errors.items()]
-    yield FieldMetric("rtui_db_keys", "gauge", "keys of a database", _floats((at, one.keys) for at, one in databases))
-    expiring = _floats((at, one.expires) for at, one in databases if one.expires is not None)
-    yield FieldMetric("rtui_db_expiring_keys", "gauge", "keys of a database with a TTL", expiring)
-    calls = _floats((at, one.calls) for at, one in commands)
-    yield FieldMetric("rtui_command_calls_total", "counter", "calls of a command", calls)
-    took = [(at, one.took_us / 1e6) for at, one in commands]
-    yield FieldMetric("rtui_command_seconds_total", "counter", "total time of a command", took)
-    yield FieldMetric("rtui_errors_total", "counter", "replies with an error code", _floats(errors))
-    lags = [
-        ({"node": node, "replica": display(one.address, limit=_LABEL_LIMIT)}, float(one.lag_s))
-        for node, last in nodes
-        for one in last.replicas
-        if one.lag_s is not None and one.lag_s != NEVER
-    ]
-    yield FieldMetric("rtui_replica_lag_seconds", "gauge", "since the last acknowledgement of a replica", lags)
-
-
-def _floats(samples: Iterable[tuple[dict[str, str], int]]) -> list[tuple[dict[str, str], float]]:
-    return [(labels, float(value)) for labels, value in samples]
-
-
-def _rules(views: Sequence[HealthView]) -> Iterator[FieldMetric]:
-    broken, checked = [], []
-    for view in views:
-        found, node = server_findings(view), view.latest.node
-        broken += [
-            ({"node": node, "rule": one.rule, "severity": one.severity.value, "where": str(one.where)}, 1.0)
-            for one in found.findings
-        ]
-        unjudged = {one.rule for one in found.unjudged}
-        checked += [({"node": node, "rule": rule}, float(rule not in unjudged)) for rule in found.checked]
-    yield FieldMetric("rtui_finding", "gauge", "findings of a rule", broken)
-    yield FieldMetric("rtui_health_rule_checked", "gauge", "whether a rule could be checked", checked)
-
-
-def _labels(labels: dict[str, str]) -> str:
-    return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
-
-
-def _escaped(value: str) -> str:
-    """Return a text as the value of a label, without control characters and invisible ones."""
-    return display_text(value, limit=_LABEL_LIMIT).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

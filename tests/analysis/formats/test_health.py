@@ -17,11 +17,10 @@ from rtui.analysis.formats import written
 from rtui.analysis.formats.findings import servers_junit, servers_sarif
 from rtui.analysis.formats.health import HealthDocument, health_json, health_page
 from rtui.analysis.formats.html import spark
-from rtui.analysis.formats.samples import health_prometheus, metric_name
+from rtui.analysis.formats.openmetrics import health_metrics
 from rtui.analysis.formats.text import DEFAULT_WIDTH
-from rtui.analysis.health.fields import FIELDS
 from rtui.analysis.health.panel import Line
-from rtui.analysis.health.sample import ClientFigures, CommandStats, Missing, Replica, Sample, Source
+from rtui.analysis.health.sample import ClientFigures, CommandStats, Missing, Replica, Source
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.tables.table import Unit
 from rtui.registry.rules import Severity
@@ -85,7 +84,7 @@ def test_what_is_denied_is_said_in_its_place() -> None:
 
 
 def test_nothing_of_a_server_becomes_markup_or_a_control_character() -> None:
-    for text in (health_text([STRANGE]), health_markdown([STRANGE]), health_prometheus([STRANGE])):
+    for text in (health_text([STRANGE]), health_markdown([STRANGE]), health_metrics([STRANGE])):
         assert not CONTROL.search(text)
     assert set(re.findall(r".{2}(?=<b>)", health_markdown([STRANGE]))) == {"\\|"}, "in code only, in its cell"
 
@@ -112,48 +111,6 @@ def test_a_page_ends_with_its_last_line_and_has_no_table_without_rows(views: lis
         assert text.endswith("\n")
         assert not re.search(r"\n\n\Z|\n\n\n", text)
     assert not re.search(r"\n\| :?-[^\n]*\|\n(?!\|)", health_markdown(views))
-
-
-SAMPLE_LINE: Final = re.compile(
-    r"([a-zA-Z_:][a-zA-Z0-9_:]*)"
-    r'\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*",?)*)\} '
-    r"(-?[0-9][0-9.e+-]*)"
-)
-
-
-def test_metrics_are_in_the_format_that_prometheus_reads() -> None:
-    kinds: dict[str, str] = {}
-    values: dict[tuple[str, str], float] = {}
-    text = health_prometheus([BROKEN, STRANGE])
-    assert text.endswith("\n")
-    for line in text.splitlines():
-        if line.startswith("# TYPE "):
-            _, _, name, kind = line.split(" ")
-            assert name not in kinds, "all samples of a metric stand together"
-            kinds[name] = kind
-        elif not line.startswith("# HELP "):
-            found = SAMPLE_LINE.fullmatch(line)
-            assert found is not None, line
-            assert found[1] in kinds
-            values[found[1], found[2]] = float(found[3])
-    assert kinds["rtui_expired_keys_total"] == "counter"
-    for name, kind in kinds.items():
-        assert name.startswith("rtui_")
-        assert name.endswith("_total") == (kind == "counter")
-    assert values["rtui_latest_fork_seconds", 'node="10.0.0.5:6379"'] == 0.009
-    assert values["rtui_used_memory_rss_bytes", 'node="10.0.0.5:6379"'] == 2 * GIB + 150 * (1 << 20)
-    assert any(name == "rtui_finding" and 'rule="memory-fragmented"' in labels for name, labels in values)
-
-
-def test_names_of_metrics_are_of_one_field_each() -> None:
-    names = [metric_name(one) for one in FIELDS.values()]
-    assert len(set(names)) == len(names)
-    assert not [name for name in names if not re.fullmatch("[a-z][a-z0-9_]*", name)]
-
-
-def test_what_is_not_known_has_no_metric() -> None:
-    assert "rtui_used_memory_bytes" not in health_prometheus([HealthView((made_sample(used_memory=None),))])
-    assert not re.search("^rtui_(?!health_rule|up)", health_prometheus([HealthView((Sample(0, "x"),))]), re.MULTILINE)
 
 
 def test_nothing_of_a_server_becomes_markup_in_a_page() -> None:
@@ -224,11 +181,11 @@ def test_a_node_that_has_not_answered_last_is_in_every_file(label: str) -> None:
     assert suites.get("errors") == "1"
     document = msgspec.json.decode(health_json([BROKEN], failures=failures), type=HealthDocument)
     assert [(one.node, one.happened) for one in document.failures] == [(label, why)]
-    metrics = health_prometheus([BROKEN], failures)
-    assert f'rtui_up{{node="{label}"}} 0.0' in metrics.splitlines()
+    metrics = health_metrics([BROKEN], failures)
+    assert f'redis_up{{node="{label}"}} 0.0' in metrics.splitlines()
     for write in (health_text, health_markdown, health_html):
         text = write([BROKEN], failures=failures)
         assert "did not answer the last poll" in text
         assert "\x1b" not in text
     assert "<b>No" not in health_html([BROKEN], failures=failures)
-    assert 'rtui_up{node="10.0.0.5:6379"} 1.0' in health_prometheus([BROKEN]).splitlines()
+    assert 'redis_up{node="10.0.0.5:6379"} 1.0' in health_metrics([BROKEN]).splitlines()

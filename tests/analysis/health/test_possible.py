@@ -15,7 +15,8 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.findings.server import server_health
 from rtui.analysis.formats import written
 from rtui.analysis.formats.health import health_json, health_page
-from rtui.analysis.formats.samples import SamplesHeader, header_line, health_prometheus, read_samples, sample_line
+from rtui.analysis.formats.openmetrics import health_metrics
+from rtui.analysis.formats.samples import SamplesHeader, header_line, read_samples, sample_line
 from rtui.analysis.health.fields import FIELDS, FieldUnit, InfoField
 from rtui.analysis.health.panel import State
 from rtui.analysis.health.possible import _OF_LISTS, _WORDS, range_of, with_possible
@@ -61,7 +62,7 @@ def parsed(at_ms: int, said: dict[str, str], **lists: Any) -> Sample:
 def outputs(view: HealthView) -> tuple[str, ...]:
     """All files of a server."""
     pages = (written(health_page([view]), form) for form in ("text", "md", "html"))
-    return *pages, health_json([view]), health_prometheus([view])
+    return *pages, health_json([view]), health_metrics([view])
 
 
 def check(view: HealthView) -> None:
@@ -90,7 +91,12 @@ def check(view: HealthView) -> None:
 
 
 DIFFERENCES: Final = frozenset(
-    {"rtui_allocator_frag_bytes", "rtui_allocator_rss_bytes", "rtui_rss_overhead_bytes", "rtui_mem_fragmentation_bytes"}
+    {
+        "redis_allocator_frag_bytes",
+        "redis_allocator_rss_bytes",
+        "rtui_rss_overhead_bytes",
+        "redis_mem_fragmentation_bytes",
+    }
 )
 """Metrics that may be below 0."""
 
@@ -195,7 +201,7 @@ def test_what_means_never_is_no_nonsense() -> None:
     view = views({"role": "slave", "master_last_io_seconds_ago": "-1", "master_link_down_since_seconds": "-1"})
     text = written(health_page([view]), "text")
     assert re.search(r"last contact with primary +never", text)
-    assert "-1" not in health_prometheus([view])
+    assert "-1" not in health_metrics([view])
 
 
 @pytest.mark.parametrize("said", [*HOSTILE, "OK", "okay", "\x1b[2J"])
