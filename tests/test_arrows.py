@@ -42,7 +42,7 @@ PURE: dict[str, frozenset[str]] = {
     "keyspace": frozenset(),
     "registry": frozenset({"msgspec", "typing_extensions"}),
     "values": frozenset({"backports", "brotli", "compression", "cramjam", "lz4"}),
-    "analysis": frozenset({"msgspec", "re2", "typing_extensions"}),
+    "analysis": frozenset({"msgspec", "prometheus_client", "re2", "typing_extensions"}),
 }
 """Packages that use the standard library and these libraries only.
 
