@@ -110,24 +110,24 @@ def root() -> Node:
     user = node(
         b"user",
         (250_000, 440_000_000, 250_000),
-        node(b"{id}", (250_000, 440_000_000, 250_000), profile, orders, kind="PATTERN"),
+        node(b"<id>", (250_000, 440_000_000, 250_000), profile, orders, kind="PATTERN"),
     )
     data = node(b"data", (300_000, 734_000_000, 0), last=True)
     session = node(
-        b"session", (300_000, 734_000_000, 0), node(b"{uuid}", (300_000, 734_000_000, 0), data, kind="PATTERN")
+        b"session", (300_000, 734_000_000, 0), node(b"<uuid>", (300_000, 734_000_000, 0), data, kind="PATTERN")
     )
     detail = node(
         b"detail",
         (200_000, 200_000_000, 4_000),
-        node(b"{id}", (200_000, 200_000_000, 4_000), kind="PATTERN", last=True),
+        node(b"<id>", (200_000, 200_000_000, 4_000), kind="PATTERN", last=True),
     )
     cache = node(b"cache", (200_000, 200_000_000, 4_000), node(b"product", (200_000, 200_000_000, 4_000), detail))
     shop = node(b"shop", (750_000, 1_374_000_000, 254_000), session, user, cache)
     email = typed(node(b"email", (40_000, 180_000_000, 40_000), last=True), b"list")
     queue = node(b"queue", (40_000, 180_000_000, 40_000), email)
-    rate = node(b"rate", (150_000, 120_000_000, 0), node(b"{*}", (150_000, 120_000_000, 0), kind="PATTERN", last=True))
+    rate = node(b"rate", (150_000, 120_000_000, 0), node(b"<*>", (150_000, 120_000_000, 0), kind="PATTERN", last=True))
     lock = node(
-        b"lock", (50_000, 56_000_000, 1_200), node(b"{id}", (50_000, 56_000_000, 1_200), kind="PATTERN", last=True)
+        b"lock", (50_000, 56_000_000, 1_200), node(b"<id>", (50_000, 56_000_000, 1_200), kind="PATTERN", last=True)
     )
     odd = node(b"\x1b[31mred\xff", (10_000, 10_000_000, 10_000))
     return node(b"", (KEYS, MEMORY, 305_200), shop, queue, rate, lock, odd)

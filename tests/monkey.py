@@ -71,7 +71,7 @@ PLACES: Final = (
 QUERIES: Final = (
     *("ttl:none", "in:many size>1", "type:hash,string len>0", "in:shop ttl<10m", "!type:string", "slot:0-8000", "user"),
     *(
-        "many:1:*", "re:^shop", "idle<1h", "freq>1", "enc:listpack", "tag:tag", "size>1Q", "pattern:many:{id}:{id}",
+        "many:1:*", "re:^shop", "idle<1h", "freq>1", "enc:listpack", "tag:tag", "size>1Q", "pattern:many:<id>:<id>",
         "][",
     ),
 )  # fmt: skip

@@ -47,7 +47,7 @@ _ADDRESS: Final = re.compile(r"localhost|[0-9]{1,3}(\.[0-9]{1,3}){3}")
     notes="""\
 Terms (all must match, ! negates; rtui help terms):
 cart  user:*:cart  re:^user:[0-9]+$      part of the name, glob, RE2
-in:shop:user  pattern:user:{id}  tag:campaign42
+in:shop:user  pattern:user:<id>  tag:campaign42
 type:hash,set  enc:listpack  slot:0-5460  node:10.0.0.5:6379  shard:1
 ttl:none  ttl<10m  ttl:10m..1h  idle>30d  freq>100  size>1M  len>10000
 """,

@@ -29,7 +29,7 @@ from rtui.registry.expectations import (
     type_names,
 )
 from rtui.registry.forms import ANY, ANY_DEPTH, ENUM, FORMS, HEX, INT, Lengths, Values
-from rtui.registry.patterns import Pattern, PatternError, read_pattern
+from rtui.registry.patterns import Pattern, PatternError, in_angles, read_pattern
 from rtui.registry.registry import RegistryEntry, TomlPath, meant
 from rtui.registry.rules import RULES, Kind, Rule
 
@@ -73,13 +73,13 @@ class ReferenceTable(_Table, frozen=True, rename={"source": "from"}):
     to: Annotated[
         Text,
         Meta(
-            description="The name of the other key, with the placeholders of the pattern and {member}, {value} or "
-            "{field} for what is found; {member} alone: the members are whole names of keys.",
-            examples=["order:{member}", "user:{value}"],
+            description="The name of the other key, with the placeholders of the pattern and <member>, <value> or "
+            "<field> for what is found; <member> alone: the members are whole names of keys.",
+            examples=["order:<member>", "user:<value>"],
         ),
     ]
     twin: Annotated[
-        Text | None, Meta(description="A key that has to hold the same.", examples=["order:index:user:{userId}"])
+        Text | None, Meta(description="A key that has to hold the same.", examples=["order:index:user:<userId>"])
     ] = None
 
 
@@ -89,9 +89,9 @@ class PatternTable(_Table, frozen=True):
     pattern: Annotated[
         Text,
         Meta(
-            description="The name with placeholders in braces; {*} is one without a name, {**} of any depth. Braces "
-            "of the key itself are doubled.",
-            examples=["app:session:{sessionId}", "{{user{id}}}.following"],
+            description="The name with placeholders; <*> is one without a name, <**> of any depth. Braces of the key "
+            "itself are doubled unless a placeholder is between them; {id} is read as <id>.",
+            examples=["app:session:<sessionId>", "{user<id>}.following", "{{campaign42}}:<id>"],
         ),
     ]
     type: Annotated[str | list[str] | None, Meta(description="The type, or several.", examples=["hash"])] = None
@@ -118,7 +118,7 @@ class PatternTable(_Table, frozen=True):
     placeholders: Annotated[dict[str, Placeholder], Meta(description="What placeholders stand for.")] = {}
     references: Annotated[list[ReferenceTable], Meta(description="Where what the keys hold points to.")] = []
     lock: Annotated[
-        Text | None, Meta(description="The lock that guards making the value again.", examples=["lock:p:{id}"])
+        Text | None, Meta(description="The lock that guards making the value again.", examples=["lock:p:<id>"])
     ] = None
     expires_in: Annotated[
         str | None, Meta(description="Where the value itself says when it is out of date.", examples=["json:expire_at"])
@@ -252,7 +252,7 @@ class EntryReader:
             return None
         for name in table.placeholders:
             if name not in (*pattern.names, *_SOURCES):
-                what = f"{{{name}}} is not in the pattern{meant(name, pattern.names)}"
+                what = f"<{name}> is not in the pattern{meant(name, pattern.names)}"
                 self._wrong((*place, "placeholders", name), what)
         expectations = self._expectations(table, place)
         references = [
@@ -404,14 +404,14 @@ class EntryReader:
     ) -> Pattern | None:
         """Return a name made of the placeholders of a pattern and of `more`; None, with a recorded mistake, if it is
         wrong."""
-        alone = {name: Values(ANY_DEPTH) for name in more if text == f"{{{name}}}"}
+        alone = {name: Values(ANY_DEPTH) for name in more if in_angles(text) == f"<{name}>"}
         template = self._pattern(text, {**values, **alone}, place)
         if template is None:
             return None
         known = (*pattern.names, *more)
         for name in (placeholder.name for placeholder in template.placeholders):
             if name not in known:
-                self._wrong(place, f"{{{name}}} is not in the pattern{meant(name, known)}")
+                self._wrong(place, f"<{name}> is not in the pattern{meant(name, known)}")
                 return None
         return template
 

@@ -6,7 +6,7 @@ was given too little, but many do: of keys that are given 30 minutes, half have 
 has is next to impossible (`Ttl.is_too_short`).
 
 A reference has a source, the part of a key that points (`member`, `value`, `field:userId`, `json:items[].id`), and a
-target, a pattern that is filled with it: a member 17 of `user:5:orders` points to `order:17` by `order:{member}`. In
+target, a pattern that is filled with it: a member 17 of `user:5:orders` points to `order:17` by `order:<member>`. In
 the other direction, a name that matches the target's pattern gives values for its placeholders; if these are all that
 the source's pattern has, the key that should point here can be named: to `user:5` that is `user:list` with the member
 5.

@@ -3,17 +3,17 @@ r"""Finds the most specific of a registry's patterns that matches a key, and pat
 Trying 200 patterns one after another would cost a hundred microseconds a key. So a key is split at the separators, and
 the number of its segments leads to the patterns with as many. With the patterns
 
-    app:session:{id}    app:cache:{entity}:count    app:lock:{resource}:{id}    {entity}:{id}:all:{x}
+    app:session:<id>    app:cache:<entity>:count    app:lock:<resource>:<id>    <entity>:<id>:all:<x>
 
 `app:cache:user:count` has four segments, as three of them. These differ most in the second segment, so that is looked
 up: one has `cache` there, and one more a placeholder. A few remaining patterns are tried at once: their expressions are
 alternatives of one, the most specific first. If many remain, another segment is looked up, or the beginning of one that
-is partly literal (`rank_daily_{n}`), three times at most.
+is partly literal (`rank_daily_<n>`), three times at most.
 
 A pattern with a placeholder that may span separators (an IPv6 address, any depth) has no fixed number of segments: it
 is among the patterns of every possible number, and only segments before that placeholder are looked up. With several
 separators, patterns are not found by the number of segments but by the sequence of the separators between them:
-`page-{n}:{id}` has `-:`. Deleting and replacing bytes is faster than splitting by an expression.
+`page-<n>:<id>` has `-:`. Deleting and replacing bytes is faster than splitting by an expression.
 
 To find equally specific ones, common keys are composed segment by segment, from the texts of one pattern and sample
 values of the other, and tried with both. So a reported key is always an example; an overlap of unusual placeholder

@@ -1,15 +1,16 @@
-r"""Patterns of key names as a registry writes them: `app:cache:{entity}:detail:{id}`.
+r"""Patterns of key names as a registry writes them: `app:cache:<entity>:detail:<id>`.
 
-A pattern is literal text with placeholders in braces. The registry defines the values of a placeholder by its name:
-`{ip}` an address, `{entity}` one of a list (`forms.py` has all forms). Without a definition, `{int}`, `{hex}`,
-`{hash}`, `{uuid}`, `{ulid}`, `{date}`, `{ip}`, `{email}` and `{word}` have the form of their name, and every other
+A pattern is literal text with placeholders. The registry defines the values of a placeholder by its name:
+`<ip>` an address, `<entity>` one of a list (`forms.py` has all forms). Without a definition, `<int>`, `<hex>`,
+`<hash>`, `<uuid>`, `<ulid>`, `<date>`, `<ip>`, `<email>` and `<word>` have the form of their name, and every other
 placeholder is one byte or more without a separator.
 
-* `{*}` is a placeholder without a name; `{**}` stands for one byte or more, separators included.
-* A placeholder may be a part of a segment: `rank_daily_{n}`, `celery-task-meta-{uuid}`.
-* Braces of the key itself, as those of a hash tag, are doubled: `{{user{id}}}.following` is the pattern of
-  `{user1000}.following`.
-* Backslashes escape as in `redis-cli`: `\x00` is a byte, `\\` a backslash.
+* `<*>` is a placeholder without a name; `<**>` stands for one byte or more, separators included.
+* A placeholder may be a part of a segment: `rank_daily_<n>`, `celery-task-meta-<uuid>`.
+* Braces of the key itself, as those of a hash tag, are doubled: `{{campaign42}}:<id>`. Around a placeholder single
+  ones will do: `{user<id>}.following` is the pattern of `{user1000}.following`.
+* A placeholder may be written in braces, too: `{id}` is `<id>`, as registries before had it.
+* Backslashes escape as in `redis-cli`: `\x00` is a byte, `\\` a backslash, and `\x3cid>` a literal `<id>`.
 
 **If a key matches two patterns, the more specific one counts.** They are compared by, in this order:
 
@@ -21,7 +22,7 @@ placeholder is one byte or more without a separator.
 6. the number of placeholders with limits on their length,
 7. the number of placeholders for any depth: fewer is more specific.
 
-So `user:{id}:cart` comes before `user:{id}:{what}`, that before `{entity}:{id}:{what}`, and that before `{**}`.
+So `user:<id>:cart` comes before `user:<id>:<what>`, that before `<entity>:<id>:<what>`, and that before `<**>`.
 Patterns that are alike in all of this and have a key in common are *ambiguous*: loading the registry warns of them.
 Then the one that is literal earlier in the key counts, and of two that are alike in this as well, the one that is
 written first.
@@ -30,7 +31,7 @@ written first.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
@@ -45,8 +46,13 @@ MOST_PLACEHOLDERS: Final = 3
 
 UNNAMED: Final = ("*", "**")
 
-_PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_-]*|\*{1,2})\}")
-_TOKEN: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|[^{}]+")
+_NAME: Final = r"(?:[A-Za-z_][A-Za-z0-9_-]*|\*{1,2})"
+_TOKEN: Final = re.compile(
+    rf"\{{\{{|\}}\}}|<(?P<name>{_NAME})>|\{{(?P<braced>{_NAME})\}}|\{{(?P<tag>[^{{}}]*<{_NAME}>[^{{}}]*)\}}"
+    rf"|\{{(?P<wrong>[^{{}}]*)\}}|(?P<brace>[{{}}])|(?:[^{{}}<]|<(?!{_NAME}>))+"
+)
+_TAG: Final = re.compile(rf"(?<!\{{)\{{\{{([^{{}}]*<{_NAME}>[^{{}}]*)\}}\}}(?!\}})")
+_MISREAD: Final = re.compile(rf"<(?={_NAME}>)")
 
 
 class PatternError(ValueError):
@@ -250,23 +256,42 @@ def read_pattern(text: str, values: Mapping[str, Values], separators: Sequence[b
 
     `separators` come longest first.
     """
-    parts: list[Part] = []
-    for token in _TOKEN.finditer(text):
-        if token[1] is None:
-            parts.append(Literal(_unescaped(_brace(token[0], text))))
-        elif found := _PLACEHOLDER.fullmatch(token[0]):
-            parts.append(Placeholder(found[1], _values_of(found[1], values)))
-        else:
-            raise PatternError(f"{{{display_text(token[1])}}} is no placeholder: a name has letters, digits, - and _")
-    pattern = Pattern(text, tuple(separators), tuple(_segments(_joined(parts), separators)))
+    parts = _joined(tuple(_parts(text, values)))
+    pattern = Pattern(in_angles(text), tuple(separators), tuple(_segments(parts, separators)))
     _check(pattern)
     return pattern
 
 
-def _brace(text: str, whole: str) -> str:
-    if text in ("{", "}"):
-        raise PatternError(f"{display_text(whole)}: a brace of the key itself is written twice, as {text * 2}")
-    return text[0] if text in ("{{", "}}") else text
+def _parts(text: str, values: Mapping[str, Values]) -> Iterator[Part]:
+    for token in _TOKEN.finditer(text):
+        name = token["name"] or token["braced"]
+        if name:
+            yield Placeholder(name, _values_of(name, values))
+        elif token["tag"] is not None:
+            yield Literal(b"{")
+            yield from _parts(token["tag"], values)
+            yield Literal(b"}")
+        elif token["wrong"] is not None:
+            raise PatternError(
+                f"{{{display_text(token['wrong'])}}} is no placeholder: a name has letters, digits, - and _"
+            )
+        elif token["brace"]:
+            raise PatternError(
+                f"{display_text(text)}: a brace of the key itself is written twice, as {token['brace'] * 2}"
+            )
+        else:
+            yield Literal(token[0][:1].encode() if token[0] in ("{{", "}}") else _unescaped(token[0]))
+
+
+def in_angles(text: str) -> str:
+    """Return a pattern with `<id>` for `{id}` and `{user:<id>}` for `{{user:{id}}}`."""
+    text = _TOKEN.sub(lambda token: f"<{token['braced']}>" if token["braced"] else token[0], text)
+    return _TAG.sub(r"{\1}", text)
+
+
+def literal_text(text: str) -> str:
+    """Return text of a key as a pattern has it; backslashes in it are escapes already."""
+    return _MISREAD.sub(r"\\x3c", text.replace("{", "{{").replace("}", "}}"))
 
 
 def _unescaped(text: str) -> bytes:
@@ -318,7 +343,7 @@ def _check(pattern: Pattern) -> None:
     names = pattern.names
     for name in names:
         if names.count(name) > 1:
-            raise PatternError(f"{{{name}}} stands in it twice: each placeholder has a name of its own")
+            raise PatternError(f"<{name}> stands in it twice: each placeholder has a name of its own")
     if sum(placeholder.values.form is ANY_DEPTH for placeholder in pattern.placeholders) > 1:
         raise PatternError("only one placeholder can be of any depth")
     for segment in pattern.segments:
@@ -326,10 +351,10 @@ def _check(pattern: Pattern) -> None:
             raise PatternError(f"a segment has {MOST_PLACEHOLDERS} placeholders at most")
         for first, second in zip(segment.parts, segment.parts[1:], strict=False):
             if isinstance(first, Placeholder) and isinstance(second, Placeholder):
-                raise PatternError(f"nothing says where {{{first.name}}} ends and {{{second.name}}} begins")
+                raise PatternError(f"nothing says where <{first.name}> ends and <{second.name}> begins")
             if isinstance(first, Literal) and any(_begins(first.text, separator) for separator in pattern.separators):
                 name = second.name if isinstance(second, Placeholder) else ""
-                raise PatternError(f"the text before {{{name}}} ends with a part of a separator")
+                raise PatternError(f"the text before <{name}> ends with a part of a separator")
 
 
 def _begins(text: bytes, separator: bytes) -> bool:

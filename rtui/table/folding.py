@@ -5,10 +5,10 @@ a report, and they are merged level by level from the root. In each namespace, k
 apart, and before the level below is looked at, so every name is judged by the weights of all keys, and the names below
 a pattern by the weights of all names merged into it:
 
-* More than MOST_CHILDREN namespaces that differ in their numbers only, such as `shard_7:`, become `shard_{n}:`.
-* If there still are more than MOST_CHILDREN names, they become one pattern: `{id}` where the number of different names
-  grows with the keys, `{*}` where it does not, or where they are a thousand words at most. Names whose hash tag holds
-  a separator become `{{**}}` or `{**}`.
+* More than MOST_CHILDREN namespaces that differ in their numbers only, such as `shard_7:`, become `shard_<n>:`.
+* If there still are more than MOST_CHILDREN names, they become one pattern: `<id>` where the number of different names
+  grows with the keys, `<*>` where it does not, or where they are a thousand words at most. Names whose hash tag holds
+  a separator become `{<**>}` or `<**>`.
 * A name that holds a hundredth of all keys or of all bytes is never merged, nor one with a fiftieth of its namespace.
 
 At last the heaviest nodes within the budget stay, and all others are merged into those for the rest of their parents;
@@ -88,7 +88,7 @@ class Distinct:
         return sum(one & 1 for one in smallest) / max(1, len(smallest))
 
 
-ID: Final = b"{id}"
+ID: Final = b"<id>"
 """The pattern of names that are as good as identifiers, since their number grows with the keys."""
 
 KEYS_OF_A_NAME: Final = 64
@@ -191,10 +191,10 @@ class FoldedNode:
         self.name_hash = 0
         """The hash of the name among these."""
         self.holds_any_name = False
-        """Whether this is `{id}`, and names are in it that are no identifiers by their form."""
+        """Whether this is `<id>`, and names are in it that are no identifiers by their form."""
         self.examples: list[Example] = []
         self.numbered: Name | None = None
-        """The pattern of names that differ in their numbers only, such as `page_{n}`; None for a name without a number.
+        """The pattern of names that differ in their numbers only, such as `page_<n>`; None for a name without a number.
         """
         self.keys = 0
         self.bytes = 0

@@ -41,7 +41,7 @@ ROWS_AT_ONCE: Final = 1_024
 class TablePatterns:
     """The patterns of a partial at one moment; rows added later do not change them.
 
-    Below `user` there are `{id}` with 900 strings and 100 hashes, and `index` with one set. `user` adds up to 1,001
+    Below `user` there are `<id>` with 900 strings and 100 hashes, and `index` with one set. `user` adds up to 1,001
     keys: one tally of them all, and the number of keys of each type. Tallies by type exist for the whole keyspace only.
     Nor are bins of expiries added up for every node, since a report shows them for a dozen namespaces; they are
     gathered for those.

@@ -3,13 +3,13 @@
 A node is a segment or the pattern of some, in one place. Nodes are merged into others, and keep their numbers until
 `fold` gives all nodes new ones; until then sums by number stay right, and only count for another node.
 
-* Names that differ in their numbers only, `page_7` and `page_8`, become `page_{n}` for good when there are more than
+* Names that differ in their numbers only, `page_7` and `page_8`, become `page_<n>` for good when there are more than
   MOST_NUMBERED_KEYS, as namespaces more than MOST_NUMBERED. How many there are says the keyspace, not the order.
 * A namespace with more than MOST_NAMES names keeps the heavy ones, as frequent items are counted (Misra and Gries,
   1982; merged as by Agarwal et al., "Mergeable summaries", 2012): each pays as many keys and as many bytes as half of
-  MOST_NAMES of them have left, and those that can pay neither become `{*}`. All payments together are at most
+  MOST_NAMES of them have left, and those that can pay neither become `<*>`. All payments together are at most
   2 / MOST_NAMES of the keys or bytes of the namespace: whatever has more is never merged, and at most so much of any
-  name is counted in `{*}`, however the keys come. Which names have a node below this bound depends on their order. From
+  name is counted in `<*>`, however the keys come. Which names have a node below this bound depends on their order. From
   then on, names that are new and light get no node (see `LEAST_OF_NAMES`), which adds as little to the bound.
 * Keys, which end at a name, and namespaces, which go on, are counted apart.
 * When there are more than `most` nodes, fewer names are kept in each namespace, down to MOST_CHILDREN; then the

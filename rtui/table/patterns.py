@@ -2,7 +2,7 @@
 
     names ──► segments: hash and kind of each ──► level by level: hash of parent and segment ──► index of all nodes
                     of segments that have no node by their hash, each once ◄──────────────────────────┘
-                     ├──► what their characters tell: `{id}`, `{uuid}`, `{hash}`
+                     ├──► what their characters tell: `<id>`, `<uuid>`, `<hash>`
                      ├──► by their shape, the form of all segments of that shape (`Forms`) ──► index of all nodes
                      └──► names: a node of their own, or what too many names are merged into (`pattern_nodes`)
 
@@ -218,7 +218,7 @@ placed of the names that come with them, and of all placed."""
 
 _LITERAL, _PATTERN, _OTHER = NodeKind.LITERAL, NodeKind.PATTERN, NodeKind.OTHER
 
-_OF_KIND: Final = {Kind.ID: b"{id}", Kind.UUID: b"{uuid}", Kind.HASH: b"{hash}"}
+_OF_KIND: Final = {Kind.ID: b"<id>", Kind.UUID: b"<uuid>", Kind.HASH: b"<hash>"}
 
 Nodes = NDArray[np.int32]
 

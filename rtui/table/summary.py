@@ -39,6 +39,7 @@ from rtui.analysis.report.members import LENGTH_EDGES, Cliff, ExpiryReport, Figu
 from rtui.analysis.report.namespaces import expiry_with, with_leading_numbers
 from rtui.keyspace.slices import Slicer, Slices, Steps
 from rtui.keyspace.text.display import display
+from rtui.keyspace.text.identifiers import as_name
 from rtui.keyspace.types import type_of
 from rtui.table.folding import FoldedNode, Tally
 from rtui.table.node_sums import TablePatterns, bytes_of
@@ -122,7 +123,7 @@ def expiry_report(patterns: TablePatterns, figures: Figures, slicer: Slicer) -> 
     timelines, cliffs = [], []
     for path, node, (bins, largest) in zip(paths, nodes, expiries, strict=True):
         is_other = node.kind is NodeKind.OTHER
-        prefix = display(b"".join(one.name + one.separator for one in (path[:-1] if is_other else path)))
+        prefix = display(b"".join(_shown(one) + one.separator for one in (path[:-1] if is_other else path)))
         names, label = tuple(one.name for one in path), f"{prefix}{OTHER}" if is_other else prefix or "all keys"
         memory = partial(bin_memory, figures=figures, largest=largest)
         columns = timeline_bins(bins, keys=lambda one: figures.keys(one.keys), memory_bytes=memory)
@@ -133,6 +134,10 @@ def expiry_report(patterns: TablePatterns, figures: Figures, slicer: Slicer) -> 
     cliffs = [one for one in cliffs if not any(_explains(other, one) for other in cliffs)]
     cliffs.sort(key=lambda cliff: (-as_estimate(cliff.keys).value, cliff.start_s))
     return ExpiryReport(timelines=tuple(timelines), cliffs=tuple(cliffs), false_alarms=FALSE_ALARMS * len(timelines))
+
+
+def _shown(node: FoldedNode) -> bytes:
+    return as_name(node.name) if node.kind is NodeKind.LITERAL else node.name
 
 
 def _most_expiring(root: FoldedNode, slicer: Slicer) -> Slices[list[_Path]]:

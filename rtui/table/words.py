@@ -54,7 +54,7 @@ _FEWEST_COLONS: Final = 2
 _ZERO: Final = ord("0")
 NO_DIGITS: Final = np.where(IS_DIGIT, _ZERO, np.arange(256)).astype(np.uint8)
 
-LABELS: Final = (None, b"{email}", b"{id}", b"{ip}")
+LABELS: Final = (None, b"<email>", b"<id>", b"<ip>")
 """Labels of whole segments; None if undecided."""
 _EMAIL, _ID, _IP6 = range(1, 4)
 

@@ -185,7 +185,7 @@ def _decoders() -> Iterator[Entry]:
 _SCHEMA: Final = (
     Entry(literal(
         "F shows the schema in the place of the names: segments that are identifiers are one row, so that "
-        "user:1:orders, user:2:orders and 50,000 more are user, {id} ×50,000, orders. A row below stands for that "
+        "user:1:orders, user:2:orders and 50,000 more are user, <id> ×50,000, orders. A row below stands for that "
         "level of all of them. F or Escape goes back to the names, to what the keys of the row begin with."
     )),
     Entry(literal("Lists the keys of the row, by the query that stands for them; add terms with /."), literal("enter")),
@@ -195,10 +195,10 @@ _SCHEMA: Final = (
         literal("×50,000")),
     Entry(literal(
         "A number, a UUID, a hash, a date, an e-mail or IP address, or names whose number grows with the keys."),
-        literal("{id} {uuid} …")),
-    Entry(literal("Names that differ in their numbers only."), literal("page_{n}")),
+        literal("<id> <uuid> …")),
+    Entry(literal("Names that differ in their numbers only."), literal("page_<n>")),
     Entry(literal("Names where too many stand side by side; those with 1 % of the keys or bytes keep a row."),
-        literal("{*}")),
+        literal("<*>")),
     Entry(literal("What is beyond 4,096 patterns."), literal("(other)")),
     Entry(literal(
         "The latest analysis of these keys, with bytes, types, times to live and sizes. Without one, while names are "
@@ -365,7 +365,7 @@ _GLOSSARY: Final = (
         literal("namespace")),
     Entry(literal(
         "Stands for the part in which otherwise equal names differ, such as a number or a UUID."),
-        literal("pattern {id}")),
+        literal("pattern <id>")),
     Entry(literal(
         "One of the 16,384 parts into which a cluster divides its keys; CRC16 of the name decides which."),
         literal("hash slot")),

@@ -104,7 +104,7 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert document["coverage"] == "partial"
     assert by_rule["lock-without-ttl"]["severity"] == "error"
     assert by_rule["lock-without-ttl"]["keys"] == {"at_least": 1200}
-    assert by_rule["ttl-mixed"]["query"] == "pattern:shop:cache:product:detail:{id} ttl:none"
+    assert by_rule["ttl-mixed"]["query"] == "pattern:shop:cache:product:detail:<id> ttl:none"
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_separators_of_the_registry(valkey: Server, tmp_path: Path, capsys: pyte
     assert run(["check", *options]) == 1
     assert "50 locks of order-lock- have no TTL" in capsys.readouterr().out
     assert run(["check", *options, "--separator", ":"]) == 1
-    assert "50 locks of order-lock-{n} have no TTL" in capsys.readouterr().out
+    assert "50 locks of order-lock-<n> have no TTL" in capsys.readouterr().out
 
 
 REGISTRY = """
@@ -226,19 +226,19 @@ placeholders = { id = "int" }
 [naming]
 case = "lower"
 [[pattern]]
-pattern = "app:session:{id}"
+pattern = "app:session:<id>"
 type = "hash"
 ttl = "30m..2h"
 length = "<=3"
 purpose = "who is logged in"
 owner = "accounts"
 [[pattern]]
-pattern = "app:name:{id}"
+pattern = "app:name:<id>"
 type = "string"
 ttl = "none"
 size = "<=1K"
 [[pattern]]
-pattern = "app:old:{id}"
+pattern = "app:old:<id>"
 deprecated = "use app:name"
 [[pattern]]
 pattern = "app:gone"
@@ -278,12 +278,12 @@ def test_a_registry(
         *("type-wrong", "ttl-missing", "ttl-too-long", "ttl-unexpected", "size-out-of-range", "length-out-of-range"),
         *("key-unregistered", "pattern-unused", "pattern-deprecated", "name-whitespace", "name-case"),
     }
-    assert found["ttl-missing"]["title"] == "1 key of app:session:{id} has no TTL (expected: 30m..2h)"
+    assert found["ttl-missing"]["title"] == "1 key of app:session:<id> has no TTL (expected: 30m..2h)"
     assert found["ttl-missing"]["evidence"] == ["such as app:session:101", "who is logged in · owner accounts"]
     assert found["ttl-missing"]["query"] == "app:session:* ttl:none"
     assert found["type-wrong"]["query"] == "app:session:* !type:hash"
     assert found["key-unregistered"]["keys"] == 100
-    assert found["key-unregistered"]["query"] == "pattern:other:{id}"
+    assert found["key-unregistered"]["query"] == "pattern:other:<id>"
     assert found["pattern-unused"]["title"] == "No key has the pattern app:gone"
     assert found["pattern-deprecated"]["title"].endswith("which is deprecated: use app:name")
     monkeypatch.chdir(tmp_path)
@@ -305,7 +305,7 @@ def test_a_single_key_that_nobody_registered(
     valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     admin = valkey.admin
-    team = registry(tmp_path, '[rules]\nkey-unregistered = "error"\n[[pattern]]\npattern = "order:{id}"\n')
+    team = registry(tmp_path, '[rules]\nkey-unregistered = "error"\n[[pattern]]\npattern = "order:<id>"\n')
     options = ["check", f"127.0.0.1:{valkey.port}", "--registry", team]
     for at in range(300):
         admin.set(f"order:{at}", "x")
@@ -322,7 +322,7 @@ def test_a_single_key_that_nobody_registered(
     assert run([*options, "--format", "json"]) == 1
     found = [one for one in json.loads(capsys.readouterr().out)["findings"] if one["rule"] == "key-unregistered"]
     assert [one["title"] for one in found] == [
-        "120 keys of cart:{id} have no registered pattern",
+        "120 keys of cart:<id> have no registered pattern",
         "5 keys of 2 name patterns have no registered pattern",
     ]
     evidence = "\n".join(found[1]["evidence"])

@@ -28,10 +28,10 @@ REFERENCES = """
 reference-dangling = "error"
 reference-twin = "error"
 [[pattern]]
-pattern = "owner:{id}"
-references = [{ from = "value", to = "thing:{value}" }]
+pattern = "owner:<id>"
+references = [{ from = "value", to = "thing:<value>" }]
 [[pattern]]
-pattern = "thing:{id}"
+pattern = "thing:<id>"
 """
 
 
@@ -87,10 +87,10 @@ def test_a_report_does_not_follow_references(
 @pytest.mark.parametrize(
     ("options", "unused"),
     [
-        ("", ["a:b:{id}", "a:c", "z:{id}"]),
-        ("--match a:*", ["a:b:{id}", "a:c"]),
-        ("--match a:b:*", ["a:b:{id}"]),
-        ("--match *", ["a:b:{id}", "a:c", "z:{id}"]),
+        ("", ["a:b:<id>", "a:c", "z:<id>"]),
+        ("--match a:*", ["a:b:<id>", "a:c"]),
+        ("--match a:b:*", ["a:b:<id>"]),
+        ("--match *", ["a:b:<id>", "a:c", "z:<id>"]),
         ("--match a:?:*", []),
         ("--match a:c", ["a:c"]),
         ("--type hash", []),
@@ -103,7 +103,7 @@ def test_patterns_that_a_filter_leaves_out(
     valkey.admin.mset({"used:1": "x", "a:x": "y"})
     team = registry(
         tmp_path,
-        "".join(f'[[pattern]]\npattern = "{one}"\n' for one in ("used:{id}", "a:x", "a:b:{id}", "a:c", "z:{id}")),
+        "".join(f'[[pattern]]\npattern = "{one}"\n' for one in ("used:<id>", "a:x", "a:b:<id>", "a:c", "z:<id>")),
     )
     words = [f"127.0.0.1:{valkey.port}", "--registry", team, *options.split()]
     code, document = found(capsys, *words, "--fail-on", "warn")
@@ -139,7 +139,7 @@ def test_a_report_keeps_the_severities_that_it_was_made_with(
 ) -> None:
     admin = valkey.admin
     rules = '[rules]\nlength-out-of-range = "error"\nkey-unregistered = { severity = "error", keys = 7 }\n'
-    team = registry(tmp_path, f'{rules}[[pattern]]\npattern = "list:{{id}}"\nlength = "<=2"\n')
+    team = registry(tmp_path, f'{rules}[[pattern]]\npattern = "list:<id>"\nlength = "<=2"\n')
     admin.rpush("list:1", "a")
     before = Path(report(valkey, tmp_path, "--registry", team)).rename(tmp_path / "before.json")
     admin.rpush("list:1", "b", "c")
@@ -201,7 +201,7 @@ def test_files_with_a_byte_order_mark(encode: Any, valkey: Server, tmp_path: Pat
     path.write_bytes(encode(path.read_text()))
     assert run(["diff", str(path), str(path)]) == 0
     team = tmp_path / "team.toml"
-    team.write_bytes(BOM_UTF8 + b'[[pattern]]\npattern = "a:{id}"\n')
+    team.write_bytes(BOM_UTF8 + b'[[pattern]]\npattern = "a:<id>"\n')
     assert run(["check", "--report", str(path), "--registry", str(team)]) == ExitCode.UNKNOWN
 
 
@@ -210,7 +210,7 @@ def test_a_registry_in_a_folder_above(
 ) -> None:
     below = tmp_path / "conf" / "deep"
     below.mkdir(parents=True)
-    (tmp_path / "conf" / "rtui.toml").write_text('\n[[pattern]]\npattern = "gone:{id}"\n')
+    (tmp_path / "conf" / "rtui.toml").write_text('\n[[pattern]]\npattern = "gone:<id>"\n')
     monkeypatch.chdir(below)
 
     def uris() -> set[tuple[str, int]]:
@@ -388,11 +388,11 @@ def test_strings_of_users_and_of_a_cache(valkey: Server, tmp_path: Path, capsys:
             pipeline.set(f"client:{at}:{name}", f"{name} of {at}")
         pipeline.set(f"product:{at}", "x" * 300 if at % 5 else "null", px=600_000)
     both = found()
-    assert both["strings-as-hash"]["title"].startswith("2,500 small strings of client:{id}: would take at least ")
+    assert both["strings-as-hash"]["title"].startswith("2,500 small strings of client:<id>: would take at least ")
     assert both["null-cached"]["title"].startswith(
-        "100 strings of product:{id} hold 4 bytes at most, with more than 1m"
+        "100 strings of product:<id> hold 4 bytes at most, with more than 1m"
     )
-    assert both["null-cached"]["query"] == "pattern:product:{id} type:string len<5"
+    assert both["null-cached"]["query"] == "pattern:product:<id> type:string len<5"
 
 
 def test_hashes_just_over_a_limit(redis810: Server, capsys: pytest.CaptureFixture[str]) -> None:
@@ -423,5 +423,5 @@ def test_keys_of_one_thing_in_several_slots(cluster_node: Server, capsys: pytest
     assert findings_of(capsys, "cross-slot", cluster_node) == []
     write("shop:ID:name", "shop:ID:owner")
     (found,) = findings_of(capsys, "cross-slot", cluster_node)
-    assert found["title"].startswith("200 keys of shop:{id}: have no hash tag: ")
+    assert found["title"].startswith("200 keys of shop:<id>: have no hash tag: ")
     assert found["keys"] == 200

@@ -35,7 +35,7 @@ REGISTRY = """
 [rules]
 ttl-unexpected = "warn"
 [[pattern]]
-pattern = "order:{id}"
+pattern = "order:<id>"
 ttl = "none"
 """
 
@@ -103,7 +103,7 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, valkey: Server) -> Sh
     (exchange / "rtui").write_text(SHIM)
     (exchange / "rtui").chmod(0o755)
     (folder / "rtui.toml").write_text(
-        '[[pattern]]\npattern = "order:{id}"\nttl = "none"\n[rules]\nttl-unexpected = "warn"\n'
+        '[[pattern]]\npattern = "order:<id>"\nttl = "none"\n[rules]\nttl-unexpected = "warn"\n'
     )
     monkeypatch.chdir(folder)
     monkeypatch.setenv("RTUI_URL", valkey.url)

@@ -18,23 +18,23 @@ key-big = { severity = "warn", string = "8K", elements = 50 }
 [naming]
 case = "lower"
 [[pattern]]
-pattern = "sess:{id}"
+pattern = "sess:<id>"
 type = "hash"
 ttl = "30m..2h"
 length = "<=3"
 [[pattern]]
-pattern = "blob:{id}"
+pattern = "blob:<id>"
 type = "string"
 ttl = "none"
 size = "100..1K"
 [[pattern]]
-pattern = "tiny:{id}"
+pattern = "tiny:<id>"
 size = ">=200"
 [[pattern]]
-pattern = "old:{id}"
+pattern = "old:<id>"
 deprecated = "use blob"
 [[pattern]]
-pattern = "{kind}:lock:{id}"
+pattern = "{kind}:lock:<id>"
 """
 
 ABOUT_NONE = ("pattern-unused",)
@@ -92,9 +92,9 @@ def test_queries_of_findings(valkey: Server, tmp_path: Path, capfd: pytest.Captu
     assert evidence["lock-without-ttl", "b:lock:"][0].startswith("such as b:lock:")
     assert evidence["lock-long", "a:lock:"][0].startswith("among keys such as a:lock:")
     queries = {(one["rule"], one["where"]): one["query"] for one in asked}
-    assert queries["ttl-too-long", "sess:{id}"] == "sess:* ttl>2h"
-    assert queries["size-out-of-range", "tiny:{id}"] == "tiny:* size<200"
-    assert queries["length-out-of-range", "sess:{id}"] == "sess:* len>3"
+    assert queries["ttl-too-long", "sess:<id>"] == "sess:* ttl>2h"
+    assert queries["size-out-of-range", "tiny:<id>"] == "tiny:* size<200"
+    assert queries["length-out-of-range", "sess:<id>"] == "sess:* len>3"
 
 
 @pytest.mark.slow

@@ -137,7 +137,7 @@ def test_a_snapshot_that_can_not_be_written(valkey: Server, capsys: pytest.Captu
 def test_slow_scripts_are_told_by_their_namespace(valkey: Server, capsys: pytest.CaptureFixture[str]) -> None:
     make_slow(valkey)
     assert run(["health", valkey.url, "--fail-on", "warn"]) == 1
-    assert "EVAL of shop:user:{id}:cart took over 10ms 3 times" in capsys.readouterr().out
+    assert "EVAL of shop:user:<id>:cart took over 10ms 3 times" in capsys.readouterr().out
 
 
 def test_a_registry_sets_the_rules(valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -224,7 +224,7 @@ def test_what_has_changed_since_a_file(valkey: Server, earlier: str, capsys: pyt
         text = capsys.readouterr().out
         assert f"Findings: {fate} (1)" in text
         assert "since  " in text
-        assert "EVAL of shop:user:{id}:cart" in text
+        assert "EVAL of shop:user:<id>:cart" in text
     for form, said in (("md", "### Findings: new (1)"), ("html", "Findings: new (1)")):
         assert run(["health", valkey.url, "--since", earlier, "--format", form]) == 0
         assert said in capsys.readouterr().out
@@ -344,7 +344,7 @@ def test_sections_say_the_rest(valkey: Server, capsys: pytest.CaptureFixture[str
     assert run(["health", valkey.url, "--section", "slow", "--section", "findings"]) == 0
     text = capsys.readouterr().out
     assert "\nSlow\n" in text
-    assert "EVAL of shop:user:{id}:cart" in text
+    assert "EVAL of shop:user:<id>:cart" in text
     assert "\nMemory\n" not in text
     assert run(["health", valkey.url, "--section", "all"]) == 0
     whole = capsys.readouterr().out

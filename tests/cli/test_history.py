@@ -141,7 +141,7 @@ def test_a_draft_of_a_server(valkey: Server, tmp_path: Path, capsys: pytest.Capt
     assert registry.warnings == ()
     assert -1 not in registry.matcher.match_page(list(valkey.admin.scan_iter()))
     session, settings = sorted(registry.entries, key=lambda entry: entry.pattern.text)
-    assert (session.pattern.text, session.expectations.types) == ("shop:session:{id}", (b"string",))
+    assert (session.pattern.text, session.expectations.types) == ("shop:session:<id>", (b"string",))
     assert session.expectations.ttl is not None
     assert session.expectations.ttl.text == "<=1h"
     assert len(session.examples) == 3

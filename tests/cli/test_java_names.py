@@ -23,7 +23,7 @@ def test_they_are_one_pattern_of_the_registry(valkey: Server, capfd: pytest.Capt
     plant(valkey)
     assert run(["patterns", valkey.url]) == 0
     rows = [line.split()[:2] for line in capfd.readouterr().out.splitlines()]
-    assert ["user:cache:{id}", "42"] in rows
+    assert ["user:cache:<id>", "42"] in rows
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_they_are_one_pattern_of_the_registry(valkey: Server, capfd: pytest.Capt
         (["user:cache:10*"], 4),
         (["in:user"], 42),
         (["in:⛾user:cache"], 41),
-        (["pattern:user:cache:{id}", "type:string"], 42),
+        (["pattern:user:cache:<id>", "type:string"], 42),
         (["user:cache:1000"], 1),
         (["abc"], 1),
     ],
@@ -61,7 +61,7 @@ def test_they_are_reported(valkey: Server, capfd: pytest.CaptureFixture[str]) ->
     assert run(["report", valkey.url, "--no-keep"]) == 0
     out = capfd.readouterr().out
     assert "41 keys have a Java-serialised name: JdkSerializationRedisSerializer wrote it" in out
-    assert {line.split()[1] for line in out.splitlines() if line.startswith("  ⛾user:cache:{id}")} == {"41"}
+    assert {line.split()[1] for line in out.splitlines() if line.startswith("  ⛾user:cache:<id>")} == {"41"}
     assert run(["report", valkey.url, "--no-keep", "--format", "json"]) == 0
     (found,) = (one for one in json.loads(capfd.readouterr().out)["findings"] if one["rule"] == "name-java-serialised")
     assert found["keys"] == 41

@@ -17,13 +17,13 @@ from tests.servers import Server
 
 REGISTRY = """
 [[pattern]]
-pattern = "shop:cart:{id}"
+pattern = "shop:cart:<id>"
 type = "hash"
 ttl = "required"
 length = "<=5"
 
 [[pattern]]
-pattern = "blob:{id}"
+pattern = "blob:<id>"
 type = "string"
 size = "<=1M"
 """

@@ -45,12 +45,12 @@ def test_views_and_functions_of_flask(valkey: Server) -> None:
         cache.set("settings", 1)
     found = keyspace(valkey)
 
-    assert patterns_of(found, (b"/",))["flask_cache_view//product/{id}"] == PAGES
-    assert patterns_of(found)["flask_cache_view//product/{n}"] == PAGES
+    assert patterns_of(found, (b"/",))["flask_cache_view//product/<id>"] == PAGES
+    assert patterns_of(found)["flask_cache_view//product/<n>"] == PAGES
     assert dict(registered("flask-caching", found)) == {
-        "flask_cache_view/{**}": 2 * PAGES,
+        "flask_cache_view/<**>": 2 * PAGES,
         "flask_cache_{function}_memver": 1,
-        "flask_cache_{**}": PAGES + 1,
+        "flask_cache_<**>": PAGES + 1,
     }
 
 
@@ -66,10 +66,10 @@ def test_names_of_django_begin_with_the_separator() -> None:
     assert (
         patterns_of(found).items()
         >= {
-            ":1:product:{id}": PAGES,
-            ":1:django.contrib.sessions.cache{hash}": PAGES,
-            ":1:template.cache.sidebar.{hash}": PAGES,
-            ":1:views.decorators.cache.cache_page..GET.{hash}.{hash}.en-us.UTC": PAGES,
+            ":1:product:<id>": PAGES,
+            ":1:django.contrib.sessions.cache<hash>": PAGES,
+            ":1:template.cache.sidebar.<hash>": PAGES,
+            ":1:views.decorators.cache.cache_page..GET.<hash>.<hash>.en-us.UTC": PAGES,
         }.items()
     )
     assert set(registered("django", found).values()) == {PAGES}

@@ -48,11 +48,11 @@ def test_jobs_done_failed_and_waiting(valkey: Server) -> None:
     jobs = JOBS + 5
     learnt = patterns_of(found)
     assert {pattern: count for pattern, count in learnt.items() if "{" in pattern} == {
-        "rq:job:{uuid}": jobs,
-        "rq:job:{uuid}:dependents": 1,
-        "rq:job::{uuid}:dependencies": 2,
-        "rq:results:{uuid}": jobs - 2,
-        "rq:worker:{hash}": 1,
+        "rq:job:<uuid>": jobs,
+        "rq:job:<uuid>:dependents": 1,
+        "rq:job::<uuid>:dependencies": 2,
+        "rq:results:<uuid>": jobs - 2,
+        "rq:worker:<hash>": 1,
     }
     assert {"rq:queues", "rq:queue:emails", "rq:finished:emails", "rq:failed:emails", "rq:deferred:emails"} < set(
         learnt
@@ -71,7 +71,7 @@ TASKS = 10
     [
         (RedisHuey, {"huey.results.shop": 1}),
         (PriorityRedisHuey, {"huey.results.shop": 1}),
-        (RedisExpireHuey, {"huey.r.shop.{uuid}": TASKS, "huey.r.shop.shop.lock.stock": 1}),
+        (RedisExpireHuey, {"huey.r.shop.<uuid>": TASKS, "huey.r.shop.shop.lock.stock": 1}),
     ],
 )
 def test_tasks_done_waiting_and_scheduled(valkey: Server, kind: type[RedisHuey], learnt: dict[str, int]) -> None:
@@ -93,9 +93,9 @@ def test_tasks_done_waiting_and_scheduled(valkey: Server, kind: type[RedisHuey],
 
 WAIT_S = 30
 OF_CELERY = {
-    "celery-task-meta-{uuid}": TASKS + 6 + 1 + 1,
-    "celery-taskset-meta-{uuid}": 1,
-    "celery-taskset-meta-{uuid}.c": 1,
+    "celery-task-meta-<uuid>": TASKS + 6 + 1 + 1,
+    "celery-taskset-meta-<uuid>": 1,
+    "celery-taskset-meta-<uuid>.c": 1,
     "_kombu.binding.celery": 1,
     "_kombu.binding_permanent.celery": 1,
     "_kombu.binding_deadlines": 1,
@@ -148,7 +148,7 @@ def test_tasks_a_group_a_chord_and_what_a_worker_holds(valkey: Server) -> None:
 
 MESSAGES = 10
 OF_DRAMATIQ = {
-    "{hash}": MESSAGES,
+    "<hash>": MESSAGES,
     "dramatiq:__heartbeats__": 1,
     "dramatiq:default": 1,
     "dramatiq:default.msgs": 1,
@@ -195,7 +195,7 @@ def test_messages_held_done_dead_waiting_and_delayed(valkey: Server) -> None:
     found = keyspace(valkey)
     broker.close()
 
-    assert patterns_of(under_way)["dramatiq:__acks__.{uuid}.default"] == 1
+    assert patterns_of(under_way)["dramatiq:__acks__.<uuid>.default"] == 1
     assert registered("dramatiq", under_way)["dramatiq:__acks__.{worker}.{queue}"] >= 1
     assert patterns_of(found) == OF_DRAMATIQ
     entries = registered("dramatiq", found)

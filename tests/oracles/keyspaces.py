@@ -45,18 +45,18 @@ def _hash(random: Random) -> bytes:
 
 
 IDENTIFIERS: tuple[tuple[bytes, Callable[[Random], bytes]], ...] = (
-    (b"{id}", lambda random: b"%d" % random.randrange(10 ** random.randrange(1, 10))),
-    (b"{id}", lambda random: b"%d" % random.randrange(1_000_000)),
-    (b"{uuid}", _uuid),
-    (b"{hash}", _hash),
-    (b"{date}", lambda random: b"20%02d-%02d-%02d" % tuple(random.randrange(10, top) for top in (30, 13, 29))),
-    (b"{ip}", lambda random: b"10.%d.%d.%d" % tuple(random.randrange(256) for _ in range(3))),
-    (b"{email}", lambda random: b"u%d@example.com" % random.randrange(100_000)),
+    (b"<id>", lambda random: b"%d" % random.randrange(10 ** random.randrange(1, 10))),
+    (b"<id>", lambda random: b"%d" % random.randrange(1_000_000)),
+    (b"<uuid>", _uuid),
+    (b"<hash>", _hash),
+    (b"<date>", lambda random: b"20%02d-%02d-%02d" % tuple(random.randrange(10, top) for top in (30, 13, 29))),
+    (b"<ip>", lambda random: b"10.%d.%d.%d" % tuple(random.randrange(256) for _ in range(3))),
+    (b"<email>", lambda random: b"u%d@example.com" % random.randrange(100_000)),
 )
 """Patterns, and segments that belong to them."""
 
 TAGS: tuple[tuple[bytes, Callable[[Random], bytes]], ...] = (
-    (b"{user:{id}}", lambda random: b"{user:%d}" % random.randrange(20)),
+    (b"{user:<id>}", lambda random: b"{user:%d}" % random.randrange(20)),
     (b"{cart}", lambda random: b"{cart}"),
 )
 """The same with a hash tag, in which separators do not count."""

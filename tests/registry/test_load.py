@@ -44,11 +44,11 @@ WRONG = {
     '[[pattern]]\npattern = "a"\ntype = "hsah"': "rtui.toml:3: pattern[1].type: 'hsah' is no type; did you mean hash?",
     '[[pattern]]\npattern = "a"\nttl = "soon"': "rtui.toml:3: pattern[1].ttl: a duration is written as 30s",
     '[[pattern]]\npattern = "a"\nsize = "big"': "rtui.toml:3: pattern[1].size: a size is written as",
-    '[[pattern]]\npattern = "{id}"\nplaceholders = { ib = "int" }': (
-        "rtui.toml:3: pattern[1].placeholders.ib: {ib} is not in the pattern; did you mean id?"
+    '[[pattern]]\npattern = "<id>"\nplaceholders = { ib = "int" }': (
+        "rtui.toml:3: pattern[1].placeholders.ib: <ib> is not in the pattern; did you mean id?"
     ),
-    '[[pattern]]\npattern = "a:{id}"\nexamples = ["b:1"]': (
-        "rtui.toml:2: pattern: a:{id}: the example b:1 has no pattern"
+    '[[pattern]]\npattern = "a:<id>"\nexamples = ["b:1"]': (
+        "rtui.toml:2: pattern: a:<id>: the example b:1 has no pattern"
     ),
     '[[pattern]]\npattern = "a"\nreferences = [{ from = "membr", to = "b" }]': (
         "rtui.toml:3: pattern[1].references[1].from: nothing in a key is called membr; did you mean member?"
@@ -59,8 +59,8 @@ WRONG = {
     '[[pattern]]\npattern = "a"\ntype = "hash"\nreferences = [{ from = "member", to = "b" }]': (
         "rtui.toml:4: pattern[1].references[1].from: member is of set or zset or list, and the pattern of none of them"
     ),
-    '[[pattern]]\npattern = "a:{id}"\nreferences = [{ from = "value", to = "b:{ib}" }]': (
-        "rtui.toml:3: pattern[1].references[1].to: {ib} is not in the pattern; did you mean id?"
+    '[[pattern]]\npattern = "a:<id>"\nreferences = [{ from = "value", to = "b:<ib>" }]': (
+        "rtui.toml:3: pattern[1].references[1].to: <ib> is not in the pattern; did you mean id?"
     ),
     '[[pattern]]\npattern = "a"\nreferences = [{ form = "value", to = "b" }]': (
         "rtui.toml:3: pattern[1].references[1].form: there is no key form; did you mean from?"
@@ -118,28 +118,28 @@ def test_a_rule_about_names_that_is_off_is_off() -> None:
 
 
 def test_ambiguous_patterns_are_a_warning_with_a_key() -> None:
-    registry = read_registry('[[pattern]]\npattern = "{entity}:list"\n\n[[pattern]]\npattern = "user:{id}"\n')
+    registry = read_registry('[[pattern]]\npattern = "<entity>:list"\n\n[[pattern]]\npattern = "user:<id>"\n')
     (warning,) = registry.warnings
     assert str(warning) == (
-        "rtui.toml:5: pattern: user:{id} and {entity}:list of line 2 are equally specific: user:list has both"
+        "rtui.toml:5: pattern: user:<id> and <entity>:list of line 2 are equally specific: user:list has both"
     )
 
 
 def test_a_pattern_that_breaks_the_naming_rules_is_a_warning() -> None:
-    registry = read_registry('[naming]\ncase = "camel"\n\n[[pattern]]\npattern = "app:user_profile:{id}"\n')
-    assert [str(one) for one in registry.warnings] == ["rtui.toml:5: pattern: app:user_profile:{id} breaks name-case"]
+    registry = read_registry('[naming]\ncase = "camel"\n\n[[pattern]]\npattern = "app:user_profile:<id>"\n')
+    assert [str(one) for one in registry.warnings] == ["rtui.toml:5: pattern: app:user_profile:<id> breaks name-case"]
 
 
 def test_included_registries_bring_patterns_and_are_not_judged(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     inner = tmp_path / "shared" / "keys.toml"
-    inner.write_text('[[pattern]]\npattern = "Lib_{id}"\nnaming = false\n')
+    inner.write_text('[[pattern]]\npattern = "Lib_<id>"\nnaming = false\n')
     outer = tmp_path / "rtui.toml"
-    outer.write_text('include = ["shared/keys.toml"]\n[[pattern]]\npattern = "user:{id}"\n')
+    outer.write_text('include = ["shared/keys.toml"]\n[[pattern]]\npattern = "user:<id>"\n')
     registry = load_registry(outer)
     assert [(entry.pattern.text, entry.origin) for entry in registry.entries] == [
-        ("user:{id}", ""),
-        ("Lib_{id}", "shared/keys.toml"),
+        ("user:<id>", ""),
+        ("Lib_<id>", "shared/keys.toml"),
     ]
     assert registry.naming.broken(b"Lib_a b", 1) == 0
     inner.write_text('[[pattern]]\npattern = "x{"\n')

@@ -141,7 +141,7 @@ def test_rules_about_bytes_follow_their_definition(name: bytes) -> None:
 
 
 def test_what_placeholders_of_a_pattern_stand_for_has_no_style() -> None:
-    patterns = [read_pattern("app:userProfile:{name}", {}, (b":",)), read_pattern("app:User:{name}", {}, (b":",))]
+    patterns = [read_pattern("app:userProfile:<name>", {}, (b":",)), read_pattern("app:User:<name>", {}, (b":",))]
     rules = NamingRules(NamingConfig(styles=Style.CAMEL, glossary=GLOSSARY), patterns)
     assert rules.broken(b"app:userProfile:Some_Name", 0) == 0
     assert rule_ids(rules.broken(b"app:userProfile:Some_Name")) == ("name-case",)
@@ -150,7 +150,7 @@ def test_what_placeholders_of_a_pattern_stand_for_has_no_style() -> None:
 
 
 def test_names_that_a_library_gives_are_not_judged() -> None:
-    patterns = [read_pattern("_kombu.binding.{**}", {}, (b":",))]
+    patterns = [read_pattern("_kombu.binding.<**>", {}, (b":",))]
     rules = NamingRules(NamingConfig(), patterns, exempt=frozenset({0}))
     assert rules.broken(b"_kombu.binding.a b", 0) == 0
 

@@ -18,36 +18,36 @@ entity = ["user", "order"]
 userId = "int"
 
 [[pattern]]
-pattern = "{entity}:list"
+pattern = "<entity>:list"
 type = "set"
-references = [{ from = "member", to = "{entity}:{member}" }]
+references = [{ from = "member", to = "<entity>:<member>" }]
 
 [[pattern]]
-pattern = "user:{userId}:orders"
+pattern = "user:<userId>:orders"
 type = "set"
-references = [{ from = "member", to = "order:{member}", twin = "order:index:user:{userId}" }]
+references = [{ from = "member", to = "order:<member>", twin = "order:index:user:<userId>" }]
 
 [[pattern]]
-pattern = "order:index:user:{userId}"
+pattern = "order:index:user:<userId>"
 type = "set"
 
 [[pattern]]
-pattern = "user:index:email:{email}"
+pattern = "user:index:email:<email>"
 type = "string"
-references = [{ from = "value", to = "user:{value}" }]
+references = [{ from = "value", to = "user:<value>" }]
 
 [[pattern]]
-pattern = "session:{id}"
+pattern = "session:<id>"
 type = "hash"
-references = [{ from = "field:userId", to = "user:{value}" }, { from = "key", to = "lock:{id}" }]
+references = [{ from = "field:userId", to = "user:<value>" }, { from = "key", to = "lock:<id>" }]
 
 [[pattern]]
-pattern = "tags:{entity}"
-references = [{ from = "member", to = "{member}" }]
+pattern = "tags:<entity>"
+references = [{ from = "member", to = "<member>" }]
 
 [[pattern]]
-pattern = "{entity}:{id}"
-references = [{ from = "json:lines[].dishId", to = "dish:{value}" }]
+pattern = "<entity>:<id>"
+references = [{ from = "json:lines[].dishId", to = "dish:<value>" }]
 """
 
 

@@ -114,14 +114,14 @@ NAMES: dict[str, dict[str, set[bytes]]] = {
 }
 
 BROKEN: dict[str, set[tuple[str, str]]] = {
-    "app-conventions": {("app:cache:{entity}:detail:{id}", "ttl-missing"), ("app:lock:{resource}:{id}", "ttl-missing")},
+    "app-conventions": {("app:cache:<entity>:detail:<id>", "ttl-missing"), ("app:lock:<resource>:<id>", "ttl-missing")},
     "project-table-id": {
-        ("{project}:{table}:{column}:{value}", "ttl-missing"),
-        ("PRO:REPORT:UID:{number}", "length-out-of-range"),
+        ("<project>:<table>:<column>:<value>", "ttl-missing"),
+        ("PRO:REPORT:UID:<number>", "length-out-of-range"),
     },
-    "restaurant": {("cache:cart:{userId}", "ttl-missing")},
-    "ecm": {("lock:redis:create_pre_loan_stage_handler:{productSerialNid}", "ttl-missing")},
-    "internals": {("p:{id}", "ttl-missing"), ("lock:p:{id}", "ttl-missing")},
+    "restaurant": {("cache:cart:<userId>", "ttl-missing")},
+    "ecm": {("lock:redis:create_pre_loan_stage_handler:<productSerialNid>", "ttl-missing")},
+    "internals": {("p:<id>", "ttl-missing"), ("lock:p:<id>", "ttl-missing")},
 }
 
 

@@ -35,7 +35,7 @@ MANY = 5_000
 REGISTRY = read_registry(
     """
 [[pattern]]
-pattern = "user:{id}"
+pattern = "user:<id>"
 references = [{ from = "key", to = "hash" }]
 """
 )

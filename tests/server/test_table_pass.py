@@ -98,7 +98,7 @@ async def test_an_analysis_adds_up_a_table(valkey: Server) -> None:
     assert report is not None
     assert report.head.coverage.keys == 199
     ((user,),) = (report.summary.root.children,)
-    assert [(one.name, one.stats.keys, one.distinct) for one in user.children] == [(b"{id}", 199, 199)]
+    assert [(one.name, one.stats.keys, one.distinct) for one in user.children] == [(b"<id>", 199, 199)]
 
 
 @pytest.mark.parametrize("step", ["rtui.table.partial.Partial.add", "rtui.table.tops.TopKeys.take"])

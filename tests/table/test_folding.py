@@ -66,7 +66,7 @@ def test_namespaces_beside_thousands_of_flat_keys_keep_their_names() -> None:
     for keys in (FLAT + real, real + FLAT, shuffled(FLAT + real, 1)):
         root = summary_of(keys).root
         found = names(root)
-        assert found.pop(b"flatkey{n}") + found.pop(b"{id}") == 10_000
+        assert found.pop(b"flatkey<n>") + found.pop(b"<id>") == 10_000
         assert found == {b"session": 300, b"cart": 400, b"giant": 1}
         (session,) = (child for child in root.children if child.name == b"session")
         assert [path[-1].name for path in session.walk()] == [b"session", b"1a", b"data"]
@@ -80,7 +80,7 @@ def test_short_hexadecimal_ids_do_not_take_the_names_beside_them() -> None:
         (session,) = summary_of(keys).root.children
         found = names(session)
         assert {name: found[name] for name in (b"index", b"a", b"stats")} == {b"index": 40, b"a": 50, b"stats": 60}
-        assert found.keys() == {b"index", b"a", b"stats", b"{id}"}
+        assert found.keys() == {b"index", b"a", b"stats", b"<id>"}
         expected = expected or session
         assert session == expected
 
@@ -117,7 +117,7 @@ def test_the_order_of_the_keys_says_nothing(seed: int, budget: int) -> None:
 
 def test_siblings_that_weigh_the_same_have_one_order() -> None:
     """A name with braces may read like the pattern beside it."""
-    keys = [(b"{id}", 50), (b"42", 50)]
+    keys = [(b"<id>", 50), (b"42", 50)]
     kinds = [[child.kind for child in summary_of(order).root.children] for order in (keys, keys[::-1])]
     assert kinds == [[NodeKind.LITERAL, NodeKind.PATTERN]] * 2
 
@@ -152,5 +152,5 @@ def test_a_large_keyspace_in_the_order_of_a_scan_loses_nothing_of_what_is_heavy(
     keys += [(b"name%d:%d" % (name, number), 60) for name in range(12) for number in range(800)]
     keys += [(b"blob", 2_000_000)]
     found = names(summary_of(shuffled(keys, 5), live=True).root)
-    assert found.pop(b"user{n}") + found.pop(b"{id}") == 60_000
+    assert found.pop(b"user<n>") + found.pop(b"<id>") == 60_000
     assert found == {b"blob": 1, **{b"name%d" % name: 800 for name in range(12)}}

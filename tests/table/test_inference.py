@@ -78,9 +78,9 @@ ISSUE = [
 
 def test_a_flood_of_numbered_keys_takes_no_name_away() -> None:
     expected = {
-        b"rank_daily_{n}": 10_000,
-        b"user:{id}:profile": 300,
-        b"session:{hash}": 200,
+        b"rank_daily_<n>": 10_000,
+        b"user:<id>:profile": 300,
+        b"session:<hash>": 200,
         **{b"config:%s" % name: 1 for name in (b"timeout", b"retries", b"theme")},
         b"big:blob": 1,
     }
@@ -98,15 +98,15 @@ def test_a_new_namespace_beside_a_flood_is_new() -> None:
 @pytest.mark.parametrize(
     ("form", "pattern"),
     [
-        (b"rank_daily_%d", b"rank_daily_{n}"),
-        (b"user-%d", b"user-{n}"),
-        (b"v1.user.%d", b"v1.user.{n}"),
-        (b"img/%d.png", b"img/{n}.png"),
-        (b"user%d", b"user{n}"),
-        (b"userProfile%d", b"userProfile{n}"),
-        (b"order_%d_v2", b"order_{n}_v2"),
-        (b"shard3_user_%d", b"shard3_user_{n}"),
-        (b"a:b%d", b"a:b{n}"),
+        (b"rank_daily_%d", b"rank_daily_<n>"),
+        (b"user-%d", b"user-<n>"),
+        (b"v1.user.%d", b"v1.user.<n>"),
+        (b"img/%d.png", b"img/<n>.png"),
+        (b"user%d", b"user<n>"),
+        (b"userProfile%d", b"userProfile<n>"),
+        (b"order_%d_v2", b"order_<n>_v2"),
+        (b"shard3_user_%d", b"shard3_user_<n>"),
+        (b"a:b%d", b"a:b<n>"),
     ],
 )
 def test_names_that_differ_in_a_number_fold_where_they_are_many(form: bytes, pattern: bytes) -> None:
@@ -126,27 +126,27 @@ def test_namespaces_that_differ_in_a_number_fold_later_than_keys_and_heavy_ones_
     many += light(*(b"shard_7:%d" % number for number in range(100)))
     for keys in (many, many[::-1], shuffled(many)):
         assert counts(report_of(keys)) == {
-            b"shard_{n}:a": 499,
-            b"shard_{n}:b": 499,
+            b"shard_<n>:a": 499,
+            b"shard_<n>:b": 499,
             b"shard_7:a": 1,
             b"shard_7:b": 1,
-            b"shard_7:{id}": 100,
+            b"shard_7:<id>": 100,
         }
 
 
 FORMED: dict[bytes, Callable[[int], bytes]] = {
-    b"{id}": lambda number: b"%d" % (number * 7919),
-    b"{uuid}": lambda number: str(uuid.UUID(int=number * 2**99 // 3)).encode(),
-    b"{hash}": lambda number: hashlib.sha256(b"%d" % number).hexdigest().encode(),
-    b"{date}": lambda number: b"20%02d-%02d-%02d" % (number // 360, number // 30 % 12 + 1, number % 30 + 1),
-    b"{email}": lambda number: b"user.%d@mail.example.org" % number,
-    b"{ip}": lambda number: b"10.%d.%d.1" % (number // 250, number % 250),
-    b"task-meta-{uuid}": lambda number: b"task-meta-" + str(uuid.UUID(int=number * 2**99 // 3)).encode(),
-    b"day-{date}": lambda number: b"day-20%02d-%02d-%02d" % (number // 360, number // 30 % 12 + 1, number % 30 + 1),
-    b"view/product/{n}": lambda number: b"view/product/%d" % number,
-    b"{{ip}:login}": lambda number: b"{2001:db8::%x:login}" % number,
-    b"from_{ip}": lambda number: b"from_10.%d.%d.1" % (number // 250, number % 250),
-    b"page..GET.{hash}.en": lambda number: b"page..GET.%s.en" % hashlib.sha256(b"%d" % number).hexdigest().encode(),
+    b"<id>": lambda number: b"%d" % (number * 7919),
+    b"<uuid>": lambda number: str(uuid.UUID(int=number * 2**99 // 3)).encode(),
+    b"<hash>": lambda number: hashlib.sha256(b"%d" % number).hexdigest().encode(),
+    b"<date>": lambda number: b"20%02d-%02d-%02d" % (number // 360, number // 30 % 12 + 1, number % 30 + 1),
+    b"<email>": lambda number: b"user.%d@mail.example.org" % number,
+    b"<ip>": lambda number: b"10.%d.%d.1" % (number // 250, number % 250),
+    b"task-meta-<uuid>": lambda number: b"task-meta-" + str(uuid.UUID(int=number * 2**99 // 3)).encode(),
+    b"day-<date>": lambda number: b"day-20%02d-%02d-%02d" % (number // 360, number // 30 % 12 + 1, number % 30 + 1),
+    b"view/product/<n>": lambda number: b"view/product/%d" % number,
+    b"{<ip>:login}": lambda number: b"{2001:db8::%x:login}" % number,
+    b"from_<ip>": lambda number: b"from_10.%d.%d.1" % (number // 250, number % 250),
+    b"page..GET.<hash>.en": lambda number: b"page..GET.%s.en" % hashlib.sha256(b"%d" % number).hexdigest().encode(),
 }
 
 
@@ -178,27 +178,27 @@ def test_ip6_addresses_are_one_segment(separators: tuple[bytes, ...]) -> None:
     numbers = [number for number in range(400) if any(letter in b"abcdef" for letter in ip6(number))]
     keys = light(*(separator.join((b"rate", ip6(number), b"login")) for number in numbers))
     found = counts(report_of(keys, separators=separators))
-    assert found == {separator.join((b"rate", b"{ip}", b"login")): len(numbers)}
+    assert found == {separator.join((b"rate", b"<ip>", b"login")): len(numbers)}
     names = light(b"a:b:c:d:1", b"feed::42", b"cafe:babe:face", b"rate:2001:db8:x")
-    assert b"{ip}" not in b" ".join(patterns(report_of(names)))
+    assert b"<ip>" not in b" ".join(patterns(report_of(names)))
 
 
 @pytest.mark.parametrize("separators", [(b"-",), (b".", b"-")])
 def test_uuids_and_ip4_addresses_are_one_segment_whatever_separates(separators: tuple[bytes, ...]) -> None:
     joined = separators[0].join
-    keys = light(*(joined((b"job", FORMED[b"{uuid}"](number), b"log")) for number in range(1, 200)))
-    keys += light(*(joined((b"{%s}" % FORMED[b"{uuid}"](number), b"x")) for number in range(1, 30)))
-    keys += light(*(joined((b"rate", FORMED[b"{ip}"](number))) for number in range(70)))
+    keys = light(*(joined((b"job", FORMED[b"<uuid>"](number), b"log")) for number in range(1, 200)))
+    keys += light(*(joined((b"{%s}" % FORMED[b"<uuid>"](number), b"x")) for number in range(1, 30)))
+    keys += light(*(joined((b"rate", FORMED[b"<ip>"](number))) for number in range(70)))
     names = light(joined((b"job", b"550e8400-e29b-41d4-a716-44665544000", b"log")))
     found = counts(report_of(keys + names, separators=separators))
-    assert [found[joined((b"job", b"{uuid}", b"log"))], found[joined((b"{{uuid}}", b"x"))]] == [199, 29]
-    assert found[joined((b"rate", b"{ip}"))] == 70
+    assert [found[joined((b"job", b"<uuid>", b"log"))], found[joined((b"{<uuid>}", b"x"))]] == [199, 29]
+    assert found[joined((b"rate", b"<ip>"))] == 70
     assert len(found) == 4
 
 
 def test_tags_that_differ_in_a_number_fold_where_they_are_many() -> None:
     keys = light(*(b"{user%d}:cart" % number for number in range(300)), b"{shop}:cart")
-    assert counts(report_of(keys)) == {b"{user{n}}:cart": 300, b"{shop}:cart": 1}
+    assert counts(report_of(keys)) == {b"{user<n>}:cart": 300, b"{shop}:cart": 1}
 
 
 def test_the_version_that_all_keys_begin_with_is_shown_as_it_is() -> None:
@@ -217,7 +217,7 @@ def test_the_version_that_all_keys_begin_with_is_shown_as_it_is() -> None:
     ]
     told = {(one.path, one.label) for one in summary.expiry.timelines}
     assert told >= {((b"", b"1", b"product"), ":1:product:"), ((b"", b"1", b"cart"), ":1:cart:")}
-    assert counts(report_of(light(*names, b":2:product:1"))) == {b":{id}:product:{id}": 201}
+    assert counts(report_of(light(*names, b":2:product:1"))) == {b":<id>:product:<id>": 201}
 
 
 @pytest.mark.slow
@@ -242,10 +242,10 @@ def test_names_whose_number_grows_with_the_keys_are_identifiers(name: Callable[[
         assert sum(as_estimate(node.stats.keys).value for node in found.values()) == len(names)
         largest = max(found.values(), key=lambda node: as_estimate(node.stats.keys).value)
         (open_node,) = (node for (*_, node) in report.summary.root.walk() if node.holds_names)
-        assert open_node.name == b"{id}"
+        assert open_node.name == b"<id>"
         assert as_estimate(open_node.distinct or 0).low <= len(names)
         assert largest.examples
-        assert patterns(report)[b"shop:index:{id}"].stats.keys == 200
+        assert patterns(report)[b"shop:index:<id>"].stats.keys == 200
 
 
 def test_words_stay_and_light_ones_are_no_identifiers() -> None:
@@ -253,9 +253,9 @@ def test_words_stay_and_light_ones_are_no_identifiers() -> None:
     some = light(*(b"cache:%s:%d" % (word, number) for word in words[:120] for number in range(9)))
     assert len(report_of(some).summary.root.children[0].children) == 120
     many = light(*(b"cache:%s:%d" % (word, number) for word in words for number in range(100)))
-    assert counts(report_of(shuffled(many))) == {b"cache:{*}:{id}": 30_000}
+    assert counts(report_of(shuffled(many))) == {b"cache:<*>:<id>": 30_000}
     flat = light(*(b"config:%s" % word for word in words))
-    assert counts(report_of(shuffled(flat))) == {b"config:{*}": 300}
+    assert counts(report_of(shuffled(flat))) == {b"config:<*>": 300}
 
 
 def test_a_flood_of_keys_leaves_the_namespaces_beside_it() -> None:
@@ -263,7 +263,7 @@ def test_a_flood_of_keys_leaves_the_namespaces_beside_it() -> None:
     flood = light(*{"".join(rng.choices("abcdefghijklmnop", k=8)).encode() for _ in range(6_000)})
     spaces = light(*(b"%s:a" % word.encode() for word in WORDS[:100]))
     heavy = [(b"giant", 10**6)]
-    expected = {**{b"%s:a" % word.encode(): 1 for word in WORDS[:100]}, b"giant": 1, b"{id}": len(flood)}
+    expected = {**{b"%s:a" % word.encode(): 1 for word in WORDS[:100]}, b"giant": 1, b"<id>": len(flood)}
     for keys in (flood + spaces + heavy, heavy + spaces + flood, shuffled(flood + spaces + heavy)):
         assert counts(report_of(keys)) == expected
 
@@ -272,7 +272,7 @@ def test_how_many_names_a_pattern_stands_for() -> None:
     for many in (5, 255, 3_000):
         keys = light(*(b"user:%d:%s" % (number, part) for number in range(many) for part in (b"a", b"b", b"c")))
         ((_, user, identifier), *_) = (path for path in report_of(keys).summary.root.walk() if len(path) == 3)
-        assert (user.distinct, identifier.name) == (None, b"{id}")
+        assert (user.distinct, identifier.name) == (None, b"<id>")
         if many < 256:
             assert identifier.distinct == many
         else:
@@ -294,10 +294,10 @@ def test_the_number_of_names_is_within_its_interval_nearly_always(first: int, ma
 def test_examples_are_keys_of_the_pattern_and_the_same_in_any_order() -> None:
     keys = light(*(b"user:%d:orders" % number for number in range(1_000)), b"user:list")
     first, second = (patterns(report_of(order)) for order in (keys, shuffled(keys)))
-    node = first[b"user:{id}:orders"]
+    node = first[b"user:<id>:orders"]
     assert len(set(node.examples)) == 3
     assert set(node.examples) <= {key for key, _ in keys}
-    assert node.examples == second[b"user:{id}:orders"].examples
+    assert node.examples == second[b"user:<id>:orders"].examples
     assert first[b"user:list"].examples == ()
 
 

@@ -303,14 +303,14 @@ def alike(term: Term) -> list[bytes]:
 @example(Term("text", (b"ks",)), Separators(), False, ["\u212a\u017f".encode()])
 @example(Term("in", (b"{a",)), Separators(), False, [b"{a:b}:c", b"{a:b", b"{a:"])
 @example(Term("in", (b"a",)), Separators((b"::", b":")), False, [b"a::b", b"a:b"])
-@example(Term("pattern", (b"a:{id}",)), Separators(), False, [b"a:42", b"a:b"])
+@example(Term("pattern", (b"a:<id>",)), Separators(), False, [b"a:42", b"a:b"])
 @example(
-    Term("pattern", (b"a:{id}", b"a:page_{n}")), Separators(), False, [b"a:42", b"a:43", b"a:b7", b"a:b8", b"a:page_1"]
+    Term("pattern", (b"a:<id>", b"a:page_<n>")), Separators(), False, [b"a:42", b"a:43", b"a:b7", b"a:b8", b"a:page_1"]
 )
 @example(
-    Term("pattern", (b"a:{uuid}", b"b:{hash}")), Separators(), False, [f"{a}:{x}".encode() for a in "ab" for x in HEX]
+    Term("pattern", (b"a:<uuid>", b"b:<hash>")), Separators(), False, [f"{a}:{x}".encode() for a in "ab" for x in HEX]
 )
-@example(Term("pattern", (b"a:7:{*}",)), Separators(), False, [b"a:7:b", b"a:8:b", b"a:7:c", b"a:8:c"])
+@example(Term("pattern", (b"a:7:<*>",)), Separators(), False, [b"a:7:b", b"a:8:b", b"a:7:c", b"a:8:c"])
 @example(Term("re", (b"^.$",)), Separators(), False, ["é".encode()])
 @example(Term("slot", (Bounds(0, 8_000),)), Separators(), True, [])
 def test_every_term_about_names_alone(term: Term, separators: Separators, has_slots: bool, names: list[bytes]) -> None:

@@ -52,7 +52,7 @@ WORDS = st.one_of(
     st.sampled_from(
         (
             "10.0.0.250", "10.0.0.270", "2001:db8::7", "ann@b1.com", "bob@a.org", "ann7@b", "2026-11-22", "2026-W12",
-            "{a}", "é",
+            "<a>", "é",
         )
     ),
 )  # fmt: skip
@@ -142,44 +142,44 @@ RANDOM = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9"
 @pytest.mark.parametrize(
     ("text", "form", "one", "other"),
     [
-        ("cafe{x}", Values(), "cafe12ab", "beef12ab"),
-        ("{x}cafe", Values(), "12abcafe", "12abbeef"),
+        ("cafe<x>", Values(), "cafe12ab", "beef12ab"),
+        ("<x>cafe", Values(), "12abcafe", "12abbeef"),
         ("cafe12ab", Values(), "cafe12ab", "cafe12ac"),
         ("a0aaaaaa", Values(), "a0aaaaaa", "b12bbbbb"),
         ("v0", Values(), "v0", "v1"),
-        ("v2{x}", Values(), "v21", "v31"),
-        ("{x}-2026", Values(), "1-2026", "1-2027"),
-        ("user{x}", Values(), "user" + RANDOM[:23], RANDOM),
-        ("{x}mN1p", Values(), RANDOM + "mN1p", RANDOM + "Q3sT"),
-        ("{x}x{y}", Values(), "aB3dE5gH7jK9xN1pQ3sT5vW7yZ9", RANDOM),
-        ("{x}b{y}", Values(), "12acb3d4e", "12acd3d4e"),
-        ("{x}", Values(ULID), "7" * 26, "8" * 26),
-        ("{x}", Values(ULID), "7abcdefabcdefabcdefabcdef0", "8abcdefabcdefabcdefabcdef0"),
-        ("{x}", Values(HASH), "aB" * 15 + "c1", "aB" * 15 + "g1"),
-        ("{x}", Values(IP), "10.0.0.250", "10.0.0.270"),
-        ("{x}:1", Values(IP), "10.0.0.255:1", "10.0.0.256:1"),
-        ("{x}:1", Values(IP), "10.0.10.25:1", "10.0.01.25:1"),
-        ("{x}:1", Values(IP), "10.0.0.0:1", "10.0.0.00:1"),
-        ("{x}", Values(WORD), "ab12cd34", "1b12cd34"),
-        ("{x}-{y}", Values(INT), "ab12cd34-ab12-1234-1234-123456789012", "ab12cd34-ab12-1234-1234-12345678901a"),
+        ("v2<x>", Values(), "v21", "v31"),
+        ("<x>-2026", Values(), "1-2026", "1-2027"),
+        ("user<x>", Values(), "user" + RANDOM[:23], RANDOM),
+        ("<x>mN1p", Values(), RANDOM + "mN1p", RANDOM + "Q3sT"),
+        ("<x>x<y>", Values(), "aB3dE5gH7jK9xN1pQ3sT5vW7yZ9", RANDOM),
+        ("<x>b<y>", Values(), "12acb3d4e", "12acd3d4e"),
+        ("<x>", Values(ULID), "7" * 26, "8" * 26),
+        ("<x>", Values(ULID), "7abcdefabcdefabcdefabcdef0", "8abcdefabcdefabcdefabcdef0"),
+        ("<x>", Values(HASH), "aB" * 15 + "c1", "aB" * 15 + "g1"),
+        ("<x>", Values(IP), "10.0.0.250", "10.0.0.270"),
+        ("<x>:1", Values(IP), "10.0.0.255:1", "10.0.0.256:1"),
+        ("<x>:1", Values(IP), "10.0.10.25:1", "10.0.01.25:1"),
+        ("<x>:1", Values(IP), "10.0.0.0:1", "10.0.0.00:1"),
+        ("<x>", Values(WORD), "ab12cd34", "1b12cd34"),
+        ("<x>-<y>", Values(INT), "ab12cd34-ab12-1234-1234-123456789012", "ab12cd34-ab12-1234-1234-12345678901a"),
         (
-            "{x}-dead-1234-1234-{y}",
+            "<x>-dead-1234-1234-<y>",
             Values(),
             "ab12cd34-dead-1234-1234-123456789012",
             "ab12cd34-beef-1234-1234-123456789012",
         ),
-        ("{x}:a", Values(ULID), "7abcdefABCdef7bcdefabcdef0:a", "8abcdefABCdef7bcdefabcdef0:a"),
-        ("{x}:a", Values(HEX), "1abC2ab:a", "1abG2ab:a"),
-        ("{x}:1", Values(DATE), "20261122T120000Z:1", "20261122A120000B:1"),
-        ("{x}:a9b9c9", Values(), "1:a9b9c9", "1:a9b9d9"),
-        ("ann@{x}", Values(), "ann@b.com", "bob@b.com"),
-        ("{x}", Values(EMAIL), "ann@b.com", "ann@b.c0m"),
-        ("{x}", Values(ENUM, (b"12ab34cd",)), "12ab34cd", "12ab34ce"),
-        ("{x}", Values(lengths=((1, 9),)), "12ab34cda", "12ab34cdaa"),
+        ("<x>:a", Values(ULID), "7abcdefABCdef7bcdefabcdef0:a", "8abcdefABCdef7bcdefabcdef0:a"),
+        ("<x>:a", Values(HEX), "1abC2ab:a", "1abG2ab:a"),
+        ("<x>:1", Values(DATE), "20261122T120000Z:1", "20261122A120000B:1"),
+        ("<x>:a9b9c9", Values(), "1:a9b9c9", "1:a9b9d9"),
+        ("ann@<x>", Values(), "ann@b.com", "bob@b.com"),
+        ("<x>", Values(EMAIL), "ann@b.com", "ann@b.c0m"),
+        ("<x>", Values(ENUM, (b"12ab34cd",)), "12ab34cd", "12ab34ce"),
+        ("<x>", Values(lengths=((1, 9),)), "12ab34cda", "12ab34cdaa"),
     ],
 )
 def test_names_that_patterns_tell_apart_have_other_shapes(text: str, form: Values, one: str, other: str) -> None:
-    pattern = read_pattern(text, {"x": Values() if "{y}" in text else form, "y": form}, (b":",))
+    pattern = read_pattern(text, {"x": Values() if "<y>" in text else form, "y": form}, (b":",))
     registry = registry_of([pattern], NamingConfig(separators=(b":",)))
     shapes = shapes_of(registry)
     table = table_of({"key": name.encode()} for name in (one, other))
@@ -201,7 +201,7 @@ def test_namespaces_have_other_shapes() -> None:
 
 
 def test_few_shapes_stand_for_many_names() -> None:
-    registry = registry_of([read_pattern("app:{id}:v1", {}, (b":",))], NamingConfig(separators=(b":",)))
+    registry = registry_of([read_pattern("app:<id>:v1", {}, (b":",))], NamingConfig(separators=(b":",)))
     shapes = shapes_of(registry)
     assert shapes is not None
     rng = random.Random(3)
@@ -229,7 +229,7 @@ def test_rows_are_counted_as_names_that_have_no_shape_are(
 ) -> None:
     grammar = Grammar(seed, 30)
     rng = grammar.rng
-    found = [read_pattern(text, {}, (b":",)) for text in ("{a}:{b}", "{a}:{int}", "{a}:{b}:{c}", "{word}-{int}")]
+    found = [read_pattern(text, {}, (b":",)) for text in ("<a>:<b>", "<a>:<int>", "<a>:<b>:<c>", "<word>-<int>")]
     registry = registry_of(found, NamingConfig(separators=(b":",), styles=Style.CAMEL))
     names = [rng.choice(grammar.patterns).name(rng) for _ in range(30)]
     keys = [*dict.fromkeys([*names, b"\xff:7", "é:7".encode(), b"x" * 300 + b":1", b""])]
@@ -266,7 +266,7 @@ def _keys_of(count: KeyCount) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize(
-    "text", ["{a}7{b}", "x{ulid}", "{ip}x"], ids=["a digit between placeholders", "a ULID in a word", "an IP in a word"]
+    "text", ["<a>7<b>", "x<ulid>", "<ip>x"], ids=["a digit between placeholders", "a ULID in a word", "an IP in a word"]
 )
 def test_where_shapes_are_not_sure_there_are_none(text: str) -> None:
     assert shapes_of(registry_of([read_pattern(text, {}, (b":",))], NamingConfig(separators=(b":",)))) is None

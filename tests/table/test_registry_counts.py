@@ -35,25 +35,25 @@ longest = 40
 [glossary]
 usr = "user"
 [[pattern]]
-pattern = "shop:session:{id}"
+pattern = "shop:session:<id>"
 type = "hash"
 ttl = "30m..2h"
 size = "<=1K"
 length = "1..10"
 owner = "accounts"
 [[pattern]]
-pattern = "shop:user:{id}:name"
+pattern = "shop:user:<id>:name"
 type = "string"
 ttl = "none"
 [[pattern]]
-pattern = "shop:lock:{what}"
+pattern = "shop:lock:<what>"
 ttl = "<=10m|none"
-deprecated = "use lock:{what}"
+deprecated = "use lock:<what>"
 [[pattern]]
-pattern = "tag:{name}"
+pattern = "tag:<name>"
 placeholders = { name = "word" }
 [[pattern]]
-pattern = "never:{id}"
+pattern = "never:<id>"
 """)
 
 NAMES = (
@@ -203,21 +203,21 @@ def test_keys_without_pattern_sum_up(seed: int) -> None:
 def test_what_is_not_known_is_not_zero() -> None:
     keys = [b"shop:session:%d" % at for at in range(100)]
     report, _ = parts_of(counted([InspectedBatch(b"hash", keys)]))
-    assert expectation(report, "shop:session:{id}", "type-wrong").keys == 0
+    assert expectation(report, "shop:session:<id>", "type-wrong").keys == 0
     for rule in ("ttl-missing", "ttl-too-long", "ttl-too-short", "size-out-of-range", "length-out-of-range"):
-        found = expectation(report, "shop:session:{id}", rule)
+        found = expectation(report, "shop:session:<id>", rule)
         assert (found.keys, found.memory_bytes, found.known_keys) == (None, None, 0)
     assert report.entries[0].memory_bytes is None
     assert report.registered_memory_bytes is None
     report, _ = parts_of(counted([InspectedBatch(None, keys, ttl_ms=[NO_TTL] * 100)]))
-    assert expectation(report, "shop:session:{id}", "type-wrong").keys is None
-    assert expectation(report, "shop:session:{id}", "ttl-missing").keys == 100
+    assert expectation(report, "shop:session:<id>", "type-wrong").keys is None
+    assert expectation(report, "shop:session:<id>", "ttl-missing").keys == 100
 
 
 def test_a_fact_that_is_known_of_some_keys_says_of_how_many() -> None:
     first, second = ([b"shop:session:%d" % at for at in range(start, start + 50)] for start in (0, 50))
     batches = [InspectedBatch(b"hash", first, ttl_ms=[NO_TTL] * 50), InspectedBatch(b"hash", second)]
-    found = expectation(parts_of(counted(batches))[0], "shop:session:{id}", "ttl-missing")
+    found = expectation(parts_of(counted(batches))[0], "shop:session:<id>", "ttl-missing")
     assert (found.keys, found.known_keys) == (50, 50)
 
 
@@ -227,7 +227,7 @@ def test_lengths_of_some_keys_are_an_estimate_that_knows_of_all_that_were_seen()
     add_batch(made, InspectedBatch(b"hash", keys[:100], lengths=[50] * 30 + [5] * 70), STARTED_S)
     add_batch(made, InspectedBatch(b"hash", keys[100:110], lengths=[99] * 10, is_sampled=False), STARTED_S)
     add_batch(made, InspectedBatch(b"hash", keys[110:], is_sampled=False), STARTED_S)
-    found = expectation(parts_of(made)[0], "shop:session:{id}", "length-out-of-range")
+    found = expectation(parts_of(made)[0], "shop:session:<id>", "length-out-of-range")
     assert isinstance(found.keys, Estimate)
     assert 40 <= found.keys.low < 240 < found.keys.high
     assert found.known_keys == 110
@@ -242,7 +242,7 @@ def test_a_sample_gives_estimates() -> None:
     assert 0.75 in report.registered_share
     assert 30_000 in as_estimate(report.registered_keys)
     assert 3_000_000 in as_estimate(report.registered_memory_bytes or 0)
-    assert 30_000 in as_estimate(expectation(report, "shop:session:{id}", "type-wrong").keys or 0)
+    assert 30_000 in as_estimate(expectation(report, "shop:session:<id>", "type-wrong").keys or 0)
     assert all(isinstance(one.keys, Estimate) for one in naming.rules)
 
 
@@ -251,7 +251,7 @@ def test_times_to_live_of_many_keys_are_too_short() -> None:
     for longest_ms, is_short in ((10 * 60_000, True), (35 * 60_000, False)):
         lives = [longest_ms * at // 200 for at in range(200)]
         report, _ = parts_of(counted([InspectedBatch(b"hash", keys, ttl_ms=lives)]))
-        found = expectation(report, "shop:session:{id}", "ttl-too-short")
+        found = expectation(report, "shop:session:<id>", "ttl-too-short")
         assert found.keys == (200 if is_short else 0)
         assert bool(found.examples) == is_short
 
@@ -267,9 +267,9 @@ def test_namespaces_with_keys_without_pattern_are_found_biggest_first() -> None:
     summary = finish(made.summary())
     assert summary.registry is not None
     assert [(one.namespace, one.keys) for one in summary.registry.unregistered] == [
-        (b"cart:{id}:items", 50),
+        (b"cart:<id>:items", 50),
         (b"mail:queue", 1),
-        (b"shop:session:{id}:old", 50),
+        (b"shop:session:<id>:old", 50),
     ]
     nodes = [path[-1] for path in summary.root.walk()]
     assert [nodes[one.place].stats.keys for one in summary.registry.unregistered] == [50, 1, 50]
@@ -277,7 +277,7 @@ def test_namespaces_with_keys_without_pattern_are_found_biggest_first() -> None:
 
 def test_a_namespace_of_which_a_part_is_registered_is_an_estimate() -> None:
     registry = read_registry(
-        '[[pattern]]\npattern = "k:{n}"\nplaceholders = { n = { type = "int", length = "<=2" } }\n'
+        '[[pattern]]\npattern = "k:<n>"\nplaceholders = { n = { type = "int", length = "<=2" } }\n'
     )
     report = finish(counted([InspectedBatch(b"set", [b"k:%d" % at for at in range(130)])], registry).summary()).registry
     assert report is not None
@@ -341,7 +341,7 @@ def test_rules_that_are_off_are_not_counted() -> None:
 
 
 def test_keys_of_a_library_are_not_judged_by_name() -> None:
-    registry = read_registry('[[pattern]]\npattern = "LIB {id}"\nnaming = false\n')
+    registry = read_registry('[[pattern]]\npattern = "LIB <id>"\nnaming = false\n')
     summary = finish(counted([InspectedBatch(b"string", [b"LIB 1", b"LIB 2"])], registry).summary())
     assert summary.naming is not None
     assert [one.keys for one in summary.naming.rules if one.keys] == []

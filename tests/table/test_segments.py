@@ -85,7 +85,7 @@ def test_names_of_the_grammar_in_many_blocks(separators: tuple[bytes, ...]) -> N
 
 def told(segment: bytes, kind: Kind, form: Form) -> bool:
     """Whether a kind says of a form what is so."""
-    patterns = {Kind.ID: b"{id}", Kind.UUID: b"{uuid}", Kind.HASH: b"{hash}"}
+    patterns = {Kind.ID: b"<id>", Kind.UUID: b"<uuid>", Kind.HASH: b"<hash>"}
     match kind:
         case Kind.UNSURE:
             return True

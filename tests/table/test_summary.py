@@ -162,9 +162,9 @@ def test_too_many_names_fold_and_those_that_matter_stay() -> None:
     keys = [b"session:s%d" % number for number in range(600)] + [b"name%d:x" % number for number in range(400)]
     Random(1).shuffle(keys)
     root = summary_of(aggregates_of([batch_of(keys)])).root
-    assert [(child.name, child.stats.keys) for child in root.children] == [(b"session", 600), (b"name{n}", 400)]
+    assert [(child.name, child.stats.keys) for child in root.children] == [(b"session", 600), (b"name<n>", 400)]
     assert root.children[1].kind is NodeKind.PATTERN
-    assert [child.name for child in root.children[0].children] == [b"s{n}"]
+    assert [child.name for child in root.children[0].children] == [b"s<n>"]
 
 
 def test_a_key_and_a_namespace_of_one_name_are_two_things() -> None:
@@ -178,7 +178,7 @@ def test_a_key_and_a_namespace_of_one_name_are_two_things() -> None:
 def test_a_pattern_tells_how_many_names_it_has() -> None:
     keys = [b"user:%d:cart" % number for number in range(30)] + [b"user:%d:mail" % number for number in range(50)]
     (user,) = summary_of(aggregates_of([batch_of(keys)])).root.children
-    assert [(child.name, child.distinct) for child in user.children] == [(b"{id}", 50)]
+    assert [(child.name, child.distinct) for child in user.children] == [(b"<id>", 50)]
 
 
 def test_hostile_names_take_no_room() -> None:

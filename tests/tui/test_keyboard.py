@@ -281,7 +281,7 @@ async def test_enter_shows_the_keys_that_a_row_is_about() -> None:
     async with analysing(FixedAnalysis(made_report())) as user:
         await user.until_shown("shop:")
         for keys, query in (
-            (("enter", "enter"), "pattern:shop:session:{uuid}"),
+            (("enter", "enter"), "pattern:shop:session:<uuid>"),
             (("5", *["right_square_bracket"] * 3), "ttl:none"),
             (("right_square_bracket",), "expires:"),
             (("6",), "slot:"),

@@ -123,7 +123,7 @@ def string_lengths_unknown(basis: Basis) -> str:
 
 
 def strings_as_hash(basis: Basis) -> Iterator[Finding]:
-    """Find identifiers, such as `user:{id}:`, below which there are several small strings.
+    """Find identifiers, such as `user:<id>:`, below which there are several small strings.
 
     Told is the memory that hashes would save at least. Nothing is told where a figure is missing that it rests on:
     lengths, bytes or TTLs that are not known, more than one identifier in the name, a server that was not measured.

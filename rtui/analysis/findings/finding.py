@@ -27,6 +27,7 @@ from rtui.analysis.report.tables.cells import Cells
 from rtui.analysis.report.tables.table import AtLeast, Cell, cell_reason
 from rtui.keyspace.text.display import SafeText, display_text, quoted
 from rtui.keyspace.text.glob import escape_glob
+from rtui.keyspace.text.identifiers import literals
 from rtui.keyspace.text.segments import HEADER, MARK, raw_name
 from rtui.registry.rules import RULES, Family, ParameterValue, Rule, RuleLevels, Severity
 
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from rtui.analysis.health.view import HealthView
 
 _PURPOSE_LIMIT: Final = 120
-
-FOLDED: Final = re.compile(rb"\{[a-z0-9*]+\}")
-"""A part of a pattern's name that stands for any text: `{id}`, `{*}`."""
 
 _PLAIN: Final = re.compile(r"[!#-&(-~]+")
 """Characters that redis-cli reads as themselves with and without quotes: printable ASCII but spaces and quotes."""
@@ -80,8 +78,8 @@ def glob_of(path: Sequence[Node]) -> bytes:
         if node.name == MARK and node.kind is NodeKind.LITERAL and len(parts) <= 2:
             parts.append(HEADER + b"??")
             continue
-        literals = FOLDED.split(node.name) if node.kind is NodeKind.PATTERN else [node.name]
-        parts.append(b"*".join(map(escape_glob, literals)))
+        texts = literals(node.name) if node.kind is NodeKind.PATTERN else [node.name]
+        parts.append(b"*".join(map(escape_glob, texts)))
         parts.append(escape_glob(node.separator))
     return b"".join(parts) + (b"*" if path[-1].separator or len(path) == 1 else b"")
 

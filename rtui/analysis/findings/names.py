@@ -13,7 +13,6 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.findings.finding import (
-    FOLDED,
     Amount,
     Basis,
     Finding,
@@ -117,7 +116,7 @@ def is_cluster(basis: Basis) -> bool:
 
 
 def scattered(basis: Basis) -> Iterator[Finding]:
-    """Find things, such as `user:{id}:`, of which several keys are kept without a hash tag in a cluster."""
+    """Find things, such as `user:<id>:`, of which several keys are kept without a hash tag in a cluster."""
     for path in below(basis.report.summary.root):
         node = path[-1]
         is_thing = node.kind is NodeKind.PATTERN and not node.is_of_names and bool(node.separator)
@@ -131,8 +130,8 @@ def scattered(basis: Basis) -> Iterator[Finding]:
 
 
 def _has_brace(node: Node) -> bool:
-    """Whether the names of keys here contain a brace: `{user:{id}}` does, the placeholder `{id}` does not."""
-    return b"{" in (node.name if node.kind is NodeKind.LITERAL else FOLDED.sub(b"", node.name))
+    """Whether the names of keys here contain a brace."""
+    return b"{" in node.name
 
 
 EXPECTATIONS: Final = tuple(rule.id for rule in RULES.values() if rule.family is Family.EXPECTATIONS)

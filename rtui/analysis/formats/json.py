@@ -14,7 +14,7 @@ The file is one object, in ASCII: `"format": "rtui report"`, `"schema"`, the ver
 * Names are bytes, written as `redis-cli --quoted-input` takes them between double quotes: readable UTF-8 as it is, then
   `\\"`, `\\\\`, `\\n`, `\\r`, `\\t`, and `\\xNN` for any other byte.
 * `summary.namespaces` is a flat list, each namespace before those below it, with its `depth`; the first is the whole
-  keyspace, depth 0. `kind` tells a pattern such as `{id}` from a segment of that name.
+  keyspace, depth 0. `kind` tells a pattern such as `<id>` from a segment of that name.
 * `ttl_keys`, `idle_keys` and `frequency_keys` are histograms between the borders that `histograms` names: one item more
   than borders, each for what is below its border and not below the one before.
 * `ttl_ms` of a key is -1 where it does not expire.
@@ -31,7 +31,7 @@ import re
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from math import inf
 from typing import Annotated, Any, Final, Literal
@@ -66,12 +66,17 @@ from rtui.analysis.report.members import (
     Text,
 )
 from rtui.keyspace.slots import SLOTS
-from rtui.keyspace.text.display import display, display_text, is_hidden, quoted, unescape
+from rtui.keyspace.text.display import EscapeSyntaxError, display, display_text, is_hidden, quoted, unescape
+from rtui.keyspace.text.identifiers import from_braces
+from rtui.registry.patterns import in_angles
 from rtui.registry.rules import Severity
 
 REPORT_FORMAT: Final = "rtui report"
 
-SCHEMA: Final = 2
+SCHEMA: Final = 3
+
+OLDEST_SCHEMA: Final = 2
+"""The oldest version that is read. Before 3, the placeholders of patterns were in braces: `{id}`."""
 
 LARGEST_FILE_BYTES: Final = 256 * 1024 * 1024
 """No file above this is read: a report of the largest budget of nodes is far below."""
@@ -110,7 +115,7 @@ class NamespaceEntry(Struct, frozen=True, kw_only=True):
     distinct: Figure | None = None
     """How many different segments a pattern stands for."""
     holds_names: bool = False
-    """Whether `{id}` stands for names, too, since their number grows with the keys."""
+    """Whether `<id>` stands for names, too, since their number grows with the keys."""
     examples: tuple[Name, ...] = ()
     stats: Stats
 
@@ -244,7 +249,8 @@ def read_json(text: str | bytes) -> Report:
     """
     text = _unpacked(text)
     try:
-        _check_version(text)
+        if _version(text) < SCHEMA:
+            text = json.dumps(_with_angles(msgspec.json.decode(text)))
         file = msgspec.json.decode(text, type=FileContents, dec_hook=_read)
         return Report(file.head, _summary(file.summary), file.hot, file.keysizes, file.cluster)
     except RecursionError as error:
@@ -265,7 +271,7 @@ def read_headline(text: bytes) -> Headline:
     """
     data = _unpacked(text)
     try:
-        _check_version(data)
+        _version(data)
         found = msgspec.json.decode(data, type=_HeadlineUnread, dec_hook=_read)
         if not found.summary.namespaces:
             raise ReportFormatError("summary.namespaces has no item for the whole keyspace")
@@ -348,7 +354,7 @@ def _namespaces(root: Node) -> Iterator[NamespaceEntry]:
     waiting = [(root, 0, b"")]
     while waiting:
         node, depth, before = waiting.pop()
-        label = (before + node.name + node.separator)[:_LABEL_BYTES]
+        label = (before + node.shown + node.separator)[:_LABEL_BYTES]
         yield NamespaceEntry(
             depth=depth,
             namespace=display(label),
@@ -383,8 +389,48 @@ def _summary(found: FileSummary) -> Summary:
     return Summary(waiting[0][0], **{name: getattr(found, name) for name in SummaryLists.__struct_fields__})
 
 
-def _check_version(text: str | bytes) -> None:
-    """Raise ReportFormatError for a file of another format or version."""
+def _with_angles(file: Any) -> Any:
+    """Return a file of an earlier version with its placeholders as they are today; what has another form stays."""
+
+    def each(*path: str, of: Any = file) -> Iterator[dict[str, Any]]:
+        for name in path:
+            of = of.get(name) if isinstance(of, dict) else None
+        yield from (one for one in (of if isinstance(of, list) else ()) if isinstance(one, dict))
+
+    def change(one: Any, name: Any, by: Callable[[str], str]) -> None:
+        if isinstance(one[name], str):
+            one[name] = by(one[name])
+
+    for one in each("summary", "namespaces"):
+        if one.get("kind") == NodeKind.PATTERN and "segment" in one:
+            change(one, "segment", _segment_with_angles)
+    for one in (*each("summary", "expiry", "timelines"), *each("summary", "expiry", "cliffs")):
+        if "label" in one:
+            change(one, "label", in_angles)
+        path = one.get("path")
+        for at in range(len(path) if isinstance(path, list) else 0):
+            change(path, at, _segment_with_angles)
+    for entry in each("summary", "registry", "entries"):
+        if "pattern" in entry:
+            change(entry, "pattern", in_angles)
+    for rule in each("summary", "naming", "rules"):
+        for place in each("places", of=rule):
+            if "pattern" in place:
+                change(place, "pattern", in_angles)
+    if isinstance(file, dict):
+        file["schema"] = SCHEMA
+    return file
+
+
+def _segment_with_angles(text: str) -> str:
+    try:
+        return name_text(from_braces(unescape(f'"{text}"'.encode())))
+    except EscapeSyntaxError:
+        return text
+
+
+def _version(text: str | bytes) -> int:
+    """Return the version of a file; raises ReportFormatError for one of another format, or that is not read."""
     try:
         found = msgspec.json.decode(text, type=_Preamble)
     except msgspec.ValidationError as error:
@@ -402,8 +448,9 @@ def _check_version(text: str | bytes) -> None:
             f"The report was written by a newer rtui: its schema is {min(found.schema, 10**6):,}, "
             f"and this version reads up to {SCHEMA}. Update rtui to open it"
         )
-    if found.schema < SCHEMA:
+    if found.schema < OLDEST_SCHEMA:
         raise ReportFormatError("The report is of an older version")
+    return found.schema
 
 
 def _read(kind: type, value: Any) -> Any:

@@ -1,17 +1,17 @@
 """Patterns that an analysis has learnt, in the syntax of registries: every key of the report has one of them.
 
-The patterns of a report and those of a registry are not the same. In a report `{hash}` is any run of hexadecimal
-digits from eight on, `{id}` whatever is no name, and a key is counted once, on the way down the tree. A registry asks
+The patterns of a report and those of a registry are not the same. In a report `<hash>` is any run of hexadecimal
+digits from eight on, `<id>` whatever is no name, and a key is counted once, on the way down the tree. A registry asks
 of each key which patterns it has, and the most specific one counts. So:
 
-* A placeholder gets the narrowest form that has all it may stand for: `{uuid}`, `{hex}`, `{date}`, `{n}` a number,
+* A placeholder gets the narrowest form that has all it may stand for: `<uuid>`, `<hex>`, `<date>`, `<n>` a number,
   else anything. IP and e-mail addresses get theirs where all examples of the report have it.
 * A short number that all keys begin with is a word, in reports that lack it as well (`report.namespaces`).
-* Many single keys beside one another become one pattern: `config:{name}`. What was beyond the budget of a report
-  becomes `app:cache:{**}`, and names whose hash tag holds a separator, as `{user:ann}:cart`, `{{{**}}}:cart`.
-* `user:{id}:cart` and `user:index:{id}` are equally specific, and `user:index:cart` would have both. The one that is
+* Many single keys beside one another become one pattern: `config:<name>`. What was beyond the budget of a report
+  becomes `app:cache:<**>`, and names whose hash tag holds a separator, as `{user:ann}:cart`, `{<**>}:cart`.
+* `user:<id>:cart` and `user:index:<id>` are equally specific, and `user:index:cart` would have both. The one that is
   literal earlier gets a limit that every value keeps (`length = ">=1"`), so it comes first, as in the report. Where
-  no placeholder is left to limit, both become one: `user:{id}:{id2}`.
+  no placeholder is left to limit, both become one: `user:<id>:<id2>`.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, zip_longest
 from typing import Final
 
 from rtui.analysis.estimates import as_estimate
 from rtui.analysis.formats.json import name_text
 from rtui.analysis.report.document import Node, NodeKind, Stats
 from rtui.analysis.report.namespaces import only_number
-from rtui.keyspace.text.identifiers import ANY_TAG, ANY_WITH_TAG, Identifiers
+from rtui.keyspace.text.identifiers import ANY_TAG, ANY_WITH_TAG, Identifiers, literals, placeholders
 from rtui.keyspace.text.segments import MARK, Separators, raw_name
 from rtui.registry.forms import ANY, ANY_DEPTH, DATE, EMAIL, FORMS, HEX, INT, IP, UUID, PlaceholderForm, Values
 from rtui.registry.matching import Matcher, ambiguities
 from rtui.registry.naming import NamingConfig, NamingRules, rule_ids
-from rtui.registry.patterns import LONGEST_KEY, MOST_PLACEHOLDERS, Pattern, read_pattern
+from rtui.registry.patterns import LONGEST_KEY, MOST_PLACEHOLDERS, Pattern, literal_text, read_pattern
 
 MOST_NAMES: Final = 32
 """Single keys beside one another that get a pattern each; more become one."""
@@ -52,27 +52,26 @@ class Slot:
 
 
 _SLOTS: Final = {
-    b"{id}": Slot("id", ANY),
-    b"{uuid}": Slot("uuid", UUID),
-    b"{hash}": Slot("hex", HEX),
-    b"{date}": Slot("date", DATE),
-    b"{ip}": Slot("ip", IP),
-    b"{email}": Slot("email", EMAIL),
-    b"{n}": Slot("n", INT),
-    b"{*}": Slot("name", ANY),
+    b"<id>": Slot("id", ANY),
+    b"<uuid>": Slot("uuid", UUID),
+    b"<hash>": Slot("hex", HEX),
+    b"<date>": Slot("date", DATE),
+    b"<ip>": Slot("ip", IP),
+    b"<email>": Slot("email", EMAIL),
+    b"<n>": Slot("n", INT),
+    b"<*>": Slot("name", ANY),
 }
 """The forms by the placeholders of reports."""
 
-_NAME: Final = _SLOTS[b"{*}"]
+_NAME: Final = _SLOTS[b"<*>"]
 _ADDRESS: Final = Slot("address", ANY)
 _REST: Final = Slot("**", ANY_DEPTH)
 _NAMES: Final[dict[bytes, tuple[bytes | Slot, ...]]] = {
-    b"{*}": (_NAME,),
+    b"<*>": (_NAME,),
     ANY_TAG: (b"{", _REST, b"}"),
     ANY_WITH_TAG: (_REST,),
 }
 """The placeholder of too many names: between the braces of a hash tag it may hold separators."""
-_PLACEHOLDER: Final = re.compile(b"(" + b"|".join(map(re.escape, _SLOTS)) + b")")
 
 Part = bytes | Slot
 Parts = tuple[Part, ...]
@@ -153,8 +152,7 @@ class Learnt:
     def compile(self, separators: Sequence[bytes]) -> None:
         """Read it as a registry does."""
         text = "".join(
-            f"{{{name}}}" if isinstance(part, Slot) else name_text(part).replace("{", "{{").replace("}", "}}")
-            for part, name in self.named()
+            f"<{name}>" if isinstance(part, Slot) else literal_text(name_text(part)) for part, name in self.named()
         )
         values = {name: Values(form) for name, form in self.forms().items()}
         values |= {name: Values(lengths=_ANY_LENGTH) for name in self.limits()}
@@ -259,9 +257,12 @@ def _parts_of(node: Node) -> Iterator[Part]:
     if node.name in _NAMES:
         yield from _NAMES[node.name]
         return
-    for piece in _PLACEHOLDER.split(node.name):
-        if piece:
-            yield _SLOTS.get(piece, piece)
+    texts = literals(node.name)
+    for text, placeholder in zip_longest(texts, placeholders(node.name)):
+        if text:
+            yield text
+        if placeholder:
+            yield _SLOTS[placeholder]
 
 
 def _expressible(parts: Iterable[Part], separators: Sequence[bytes]) -> Parts:

@@ -296,5 +296,5 @@ def _text(name: str) -> SafeText:
 
 
 def group_name(one: LoggedGroup) -> SafeText:
-    """Return a group in words: `SMEMBERS of shop:tags:{id}`."""
+    """Return a group in words: `SMEMBERS of shop:tags:<id>`."""
     return SafeText(f"{_text(one.command)} of {display(one.pattern)}" if one.pattern else _text(one.command))

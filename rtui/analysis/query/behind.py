@@ -3,9 +3,9 @@
 Each function returns `Behind`: the query, and whether the keys that it finds are exactly those that were counted, as
 long as the keyspace stays as it was. They are not in these cases, and `note` says so:
 
-* The rest of a namespace beyond the budget of patterns, and `{*}` beside such a rest, are not told apart there.
+* The rest of a namespace beyond the budget of patterns, and `<*>` beside such a rest, are not told apart there.
 * Where a namespace had so many names that patterns were merged while keys were still being counted, a name may have
-  been counted under `{*}` in part, a 500th of the namespace at most. A report keeps no trace of that; with fewer than
+  been counted under `<*>` in part, a 500th of the namespace at most. A report keeps no trace of that; with fewer than
   2,048 names it never happens.
 * The rest of a time to live is another number a minute later, so TTLs are searched for by the moment of expiry. A pass
   takes some time, and a moment is as exact as two clocks and one round trip are.
@@ -44,7 +44,7 @@ MOST_SIBLINGS: Final = 256
 """So many names at most are excluded one by one."""
 
 REST_NOTE: Final = SafeText("the report does not say which keys are in the rest, so all keys of the namespace match")
-ANY_NOTE: Final = SafeText("beside the rest of a namespace, {*} may stand for fewer names than match")
+ANY_NOTE: Final = SafeText("beside the rest of a namespace, <*> may stand for fewer names than match")
 DRIFT_NOTE: Final = SafeText("idle times and counters change with each access, so other keys may match by now")
 LEFT_NOTE: Final = SafeText("these keys were gone when the later report was made, so matches are newer")
 CHANGED_NOTE: Final = SafeText("reports keep no key names, so all keys of the namespace match, not only changed ones")
@@ -112,7 +112,7 @@ def _is_taken_from(one: Node, pattern: Node) -> bool:
 
 
 def _is_named(node: Node) -> bool:
-    """Whether a node would be merged into `{*}` if it were light."""
+    """Whether a node would be merged into `<*>` if it were light."""
     is_generic = not node.name or (node.kind is NodeKind.PATTERN and node.name in (*FORMS, *ANY_NAMES))
     return not is_generic and node.kind is not NodeKind.OTHER
 
@@ -143,9 +143,9 @@ def timeline_keys(one: Timeline | Cliff, root: Node) -> Behind | None:
 
 
 def label(path: Path) -> SafeText:
-    """Return a namespace as it is shown: `shop:session:{uuid}`, `shop:(other)`, `all keys`."""
+    """Return a namespace as it is shown: `shop:session:<uuid>`, `shop:(other)`, `all keys`."""
     is_other = path[-1].kind is NodeKind.OTHER
-    shown = display(b"".join(node.name + node.separator for node in (path[:-1] if is_other else path)))
+    shown = display(b"".join(node.shown + node.separator for node in (path[:-1] if is_other else path)))
     return SafeText(f"{shown}{OTHER}") if is_other else shown or SafeText("all keys")
 
 

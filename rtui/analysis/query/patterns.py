@@ -1,17 +1,19 @@
-r"""Patterns of names as they are typed and shown: `shop:user:{id}:orders`.
+r"""Patterns of names as they are typed and shown: `shop:user:<id>:orders`.
 
 A pattern is a path of steps, each a segment and the separator behind it, as in the tree of patterns of an analysis
-(`rtui.table.patterns`): a key has the pattern `shop:user:{id}:orders` if its segments fold to these.
+(`rtui.table.patterns`): a key has the pattern `shop:user:<id>:orders` if its segments fold to these.
 
-* `{id}`, `{uuid}`, `{hash}`, `{date}`, `{ip}`, `{email}` stand for an identifier of that form, also within a hash tag:
-  `{user:{id}}:cart`.
-* `{n}` stands for a number that is a part of a segment: `page_{n}`, `v1.user.{n}`. The other forms may be parts, too:
-  `task-meta-{uuid}`.
-* `{*}` stands for any other segment, one that is a name; `{{**}}` for one that is a hash tag with a separator in it, as
-  `{user:ann}`, and `{**}` for one that has such a tag and text beside it.
-* All other braces are themselves. A backslash takes the meaning from what follows it: `\{id}` are four characters.
-* With a separator at the end it is a namespace: the pattern of all keys below. `{}` there is the empty segment of keys
+* `<id>`, `<uuid>`, `<hash>`, `<date>`, `<ip>`, `<email>` stand for an identifier of that form, also within a hash tag:
+  `{user:<id>}:cart`.
+* `<n>` stands for a number that is a part of a segment: `page_<n>`, `v1.user.<n>`. The other forms may be parts, too:
+  `task-meta-<uuid>`.
+* `<*>` stands for any other segment, one that is a name; `{<**>}` for one that is a hash tag with a separator in it, as
+  `{user:ann}`, and `<**>` for one that has such a tag and text beside it.
+* Any other `<` is itself. A backslash takes the meaning from what follows it: `\<id>` are four characters.
+* With a separator at the end it is a namespace: the pattern of all keys below. `<>` there is the empty segment of keys
   that really end in a separator.
+* `{id}` in braces is read as `<id>`, `{n}` as `<n>` and so on: earlier versions wrote them so. A hash tag of these
+  letters is `\{id}`.
 
 Regular expressions over names take time that is linear in their length.
 
@@ -38,29 +40,33 @@ from typing import Any, Final, NamedTuple
 from rtui.keyspace.text.display import display_text
 from rtui.keyspace.text.glob import PatternError, check_pattern, escape_glob
 from rtui.keyspace.text.identifiers import (
+    ANY,
     ANY_NAMES,
-    ANY_TAG,
+    ANY_WITH_TAG,
     DIGITS,
     MARKS,
     NUMBER,
     PLACEHOLDERS,
     Identifiers,
     KeySegments,
+    in_pattern,
 )
 from rtui.keyspace.text.segments import Separators
 
-EMPTY: Final = b"{}"
+EMPTY: Final = b"<>"
 """Stands for the empty segment at the end of a key."""
 
 FORMS: Final = tuple(sorted(one for one in PLACEHOLDERS if one is not None))
 
-_SPECIAL: Final = b"|".join(map(re.escape, (*FORMS, NUMBER, *(one for one in ANY_NAMES if one != ANY_TAG), EMPTY)))
+_NAMED: Final = b"(?:" + b"|".join(re.escape(one[1:-1]) for one in (*FORMS, NUMBER, ANY_WITH_TAG, ANY, EMPTY)) + b")"
+_SPECIAL: Final = b"<" + _NAMED + rb">|\{" + _NAMED + rb"\}"
 _TOKEN: Final = re.compile(rb"\\(?P<escaped>.)|(?P<special>" + _SPECIAL + rb")", re.DOTALL)
 _DIGIT: Final = re.compile(rb"[0-9]")
 _UUID_LETTERS: Final = re.compile(rb"[a-fA-F]{8}-")
 _WORD: Final = re.compile(rb"[0-9A-Za-z-]")
 _MISREAD: Final = re.compile(rb"\\|(?=" + _SPECIAL + rb")")
-_MISREAD_IN_PATTERN: Final = re.compile(rb"\\|(?=\{\})")
+_MISREAD_IN_PATTERN: Final = re.compile(rb"(?=\{" + _NAMED + rb"\})")
+_OPENING: Final = re.compile(rb"[\\<{]")
 
 
 HEX_PARTS: Final = (
@@ -91,7 +97,7 @@ def pattern_text(steps: Sequence[PatternStep]) -> bytes:
     parts = []
     for name, separator, is_folded in steps:
         misread = _MISREAD_IN_PATTERN if is_folded else _MISREAD
-        parts += [misread.sub(rb"\\\g<0>", name), separator]
+        parts += [misread.sub(rb"\\\g<0>", name), _OPENING.sub(rb"\\\g<0>", separator)]
     is_empty = bool(steps) and not steps[-1].name and not steps[-1].separator
     return b"".join(parts) + (EMPTY if is_empty else b"")
 
@@ -124,17 +130,16 @@ def read_pattern(text: bytes, separators: Separators) -> QueryPattern:
         literal = plain + (escaped or b"")
         skeleton += literal
         globbed += escape_glob(literal)
-        if special is not None and special != EMPTY:
-            stands.append(special)
+        if special is not None and special[1:-1]:
+            stands.append(b"<%b>" % special[1:-1])
             skeleton += mark
             globbed += b"*"
     steps = []
-    for name, separator in separators.segments(skeleton):
-        is_folded = mark in name
-        first, *rest = name.split(mark)
-        whole = b"".join([first, *(stands.pop(0) + one for one in rest)])
-        steps.append(PatternStep(whole, separator, is_folded))
-    if len(steps) > 1 and not steps[-1].name and not text.endswith(EMPTY):
+    for segment, separator in separators.segments(skeleton):
+        first, *rest = segment.split(mark)
+        name = in_pattern(first) + b"".join(stands.pop(0) + in_pattern(one) for one in rest) if rest else segment
+        steps.append(PatternStep(name, separator, is_folded=bool(rest)))
+    if len(steps) > 1 and not steps[-1].name and not text.endswith((EMPTY, b"{}")):
         steps.pop()
         globbed += b"*"
     try:

@@ -186,9 +186,9 @@ TERMS: Final[dict[str, TermSpec]] = {
             "pattern",
             Fact.NAME,
             TermForm.NAMES,
-            "names of this pattern; {id}, {uuid}, {hash}, {date}, {ip} and {email} stand for identifiers, {n} for a "
-            "number in a name, {*} for any other name; with a separator at the end, all keys below",
-            ("pattern:user:{id}:orders", "pattern:page_{n}", "pattern:shop:{*}:"),
+            "names of this pattern; <id>, <uuid>, <hash>, <date>, <ip> and <email> stand for identifiers, <n> for a "
+            "number in a name, <*> for any other name; with a separator at the end, all keys below",
+            ("pattern:user:<id>:orders", "pattern:page_<n>", "pattern:shop:<*>:"),
         ),
         TermSpec(
             "tag",

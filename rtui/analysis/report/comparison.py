@@ -20,6 +20,7 @@ from rtui.analysis.report.readings import (
     below,
 )
 from rtui.keyspace.text.display import display, display_text
+from rtui.keyspace.text.identifiers import from_braces
 
 
 class Fate(StrEnum):
@@ -74,15 +75,19 @@ class NamespaceChange:
         if not self.path:
             return "all keys"
         if self.path[-1].kind is not NodeKind.OTHER:
-            return display(self.raw)
-        above = b"".join(node.name + node.separator for node in self.path[:-1])
+            return display(b"".join(node.shown + node.separator for node in self.path))
+        above = b"".join(node.shown + node.separator for node in self.path[:-1])
         return f"{display(above)}(other)"
 
     def is_called(self, name: str) -> bool:
-        """Tell whether this is its name: with or without its last separator, raw or displayed."""
+        """Tell whether this is its name: with or without its last separator, raw or displayed.
+
+        Placeholders may be written `{id}`.
+        """
         separator = self.path[-1].separator if self.path else b""
         names = {self.raw, self.raw.removesuffix(separator)}
-        return name.encode("utf-8", "surrogateescape") in names or name in {self.label, *map(display, names)}
+        given = name.encode("utf-8", "surrogateescape")
+        return given in names or from_braces(given) in names or name in {self.label, *map(display, names)}
 
     @property
     def is_new(self) -> bool | None:

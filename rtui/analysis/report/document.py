@@ -35,7 +35,7 @@ from rtui.analysis.report.members import (
     TtlBins,
 )
 from rtui.keyspace.slots import SLOTS, each_slot
-from rtui.keyspace.text.identifiers import ANY_NAMES
+from rtui.keyspace.text.identifiers import ANY_NAMES, as_name
 from rtui.keyspace.text.identifiers import NodeKind as NodeKind  # noqa: PLC0414 - a member of the document
 
 
@@ -227,7 +227,7 @@ class Node(Struct, frozen=True, gc=False):
     """A namespace or key pattern and everything below it."""
 
     name: Name
-    """The segment; `{id}`, `{uuid}` and the like for a pattern. The root has the empty name."""
+    """The segment; `<id>`, `<uuid>` and the like for a pattern. The root has the empty name."""
     separator: Name
     """What ends the segment; `b""` for the last segment of a key and for the root."""
     kind: NodeKind
@@ -237,18 +237,23 @@ class Node(Struct, frozen=True, gc=False):
     distinct: Figure | None = None
     """For a pattern, how many different segments it stands for, if they were counted."""
     holds_names: bool = False
-    """Whether this is `{id}` and stands for names, too, since their number grows with the keys."""
+    """Whether this is `<id>` and stands for names, too, since their number grows with the keys."""
     examples: tuple[Name, ...] = ()
     """For a pattern of keys, some of the keys that end here."""
 
     @property
     def is_of_names(self) -> bool:
-        """Whether it stands for any segment that has no node of its own and no form: `{*}`, or `{id}` of names."""
+        """Whether it stands for any segment that has no node of its own and no form: `<*>`, or `<id>` of names."""
         return self.kind is NodeKind.PATTERN and (self.name in ANY_NAMES or self.holds_names)
 
     @property
     def step(self) -> Step:
         return Step(self.name, self.separator, self.kind)
+
+    @property
+    def shown(self) -> bytes:
+        """Its name as it is shown: that of a real segment `<id>` begins with a backslash."""
+        return as_name(self.name) if self.kind is NodeKind.LITERAL else self.name
 
     def walk(self, path: tuple[Node, ...] = ()) -> Iterator[tuple[Node, ...]]:
         """Yield the path of every node from this one down, itself first."""

@@ -1,17 +1,17 @@
 """The figures of one namespace of a keyspace in a report, and how far they are its own.
 
 A report has a node for each key pattern, a keyspace a namespace for each name. Take the keys `user:1:cart`,
-`user:2:cart` and so on, and a report with the nodes `user`, `{id}` below it and `cart` below that:
+`user:2:cart` and so on, and a report with the nodes `user`, `<id>` below it and `cart` below that:
 
 * `user:` has a node of its own: its bytes are the node's, exact where the report is.
-* `user:2:` is one of many that share the node `{id}`. Its bytes are estimated: its keys by the mean of the pattern.
-* Where light names were merged into `{*}`, or fell beyond the budget of nodes, a name that kept its node may have keys
+* `user:2:` is one of many that share the node `<id>`. Its bytes are estimated: its keys by the mean of the pattern.
+* Where light names were merged into `<*>`, or fell beyond the budget of nodes, a name that kept its node may have keys
   that were counted there before: its figures are lower bounds, unless its keys are as many as the node has.
 * A namespace that came after the report, or is in the node for the rest, has no figures.
 
 A short number that keys begin with is shown as it is: the version in the `:1:product:7` of Django is no identifier.
-Segments that are numbers fold, so the tree of namespaces has `:{id}:product:{id}`. Where the first one stands for a
-single number in many keys, that is shown in its place: `:1:product:{id}`.
+Segments that are numbers fold, so the tree of namespaces has `:<id>:product:<id>`. Where the first one stands for a
+single number in many keys, that is shown in its place: `:1:product:<id>`.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ class Renamed(NamedTuple):
 
 def only_number(node: Node, before: bytes) -> bytes | None:
     """Return the number that all keys of a pattern begin with, after separators at most; None if there is none."""
-    if node.name != b"{id}" or not node.separator or before.strip(node.separator) or node.distinct != 1:
+    if node.name != b"<id>" or not node.separator or before.strip(node.separator) or node.distinct != 1:
         return None
     if as_estimate(node.stats.keys).value < FEWEST_KEYS:
         return None

@@ -3,9 +3,9 @@
 1,000 keys in an exact report are the interval 1,000 … 1,000, in a partial one 1,000 … ∞, and in an estimate the 95 %
 interval. A number has changed where the two intervals do not overlap; else the change cannot be told from none.
 
-A namespace that only one report has is compared, too. Say that the first report has `user:{id}` and the second one only
-`user:{*}`, since its names were too many to keep apart. The keys of the first may be among those of `{*}`, so the
-second report's interval for `user:{id}` goes from 0 to the keys of `user:{*}`, and the interval of `{*}` is wider by
+A namespace that only one report has is compared, too. Say that the first report has `user:<id>` and the second one only
+`user:<*>`, since its names were too many to keep apart. The keys of the first may be among those of `<*>`, so the
+second report's interval for `user:<id>` goes from 0 to the keys of `user:<*>`, and the interval of `<*>` is wider by
 them. The same holds for nodes beyond the budget (other), for a partial report, where any namespace may have been
 missed, and for an estimate, which misses small ones.
 """
@@ -196,7 +196,7 @@ class Readings:
 
 
 _NONE: Final = Reading(0, 0.0, 0.0, is_present=False)
-_ID: Final = b"{id}"
+_ID: Final = b"<id>"
 _FORM: Final = Identifiers().form
 ABSENT: Final = Readings(_NONE, _NONE, None)
 """Readings of a namespace that is certainly not there: no keys, no bytes, and no share of them."""

@@ -1,28 +1,31 @@
-"""Tells segments that are identifiers from those that are names.
+r"""Tells segments that are identifiers from those that are names.
 
 In a pattern, every identifier of a key is replaced by a placeholder: `shop:user:42:cart` has the pattern
-`shop:user:{id}:cart`. A segment is an identifier by its form alone: `42` and `R20260000000001` are ids.
+`shop:user:<id>:cart`. A segment is an identifier by its form alone: `42` and `R20260000000001` are ids.
 
 An identifier may also be a part of a segment, between characters that are neither letters nor digits:
-`task-meta-550e8400-e29b-41d4-a716-446655440000` becomes `task-meta-{uuid}`. A digest as long as those of MD5, SHA-1 and
-SHA-2 may be right behind letters: `search6b86b2…` becomes `search{hash}`. With numbers it depends on how many there
+`task-meta-550e8400-e29b-41d4-a716-446655440000` becomes `task-meta-<uuid>`. A digest as long as those of MD5, SHA-1 and
+SHA-2 may be right behind letters: `search6b86b2…` becomes `search<hash>`. With numbers it depends on how many there
 are. Those of six digits and more are identifiers, `user42`, `v2` and `page_7` are names. But where very many siblings
-differ in such a number only, `page_{n}` says more than all of them; so a name has the pattern that it folds to then
-(`Form.numbered`). Numbers that stand alone come before those behind letters: `v1.user.42` folds to `v1.user.{n}`.
+differ in such a number only, `page_<n>` says more than all of them; so a name has the pattern that it folds to then
+(`Form.numbered`). Numbers that stand alone come before those behind letters: `v1.user.42` folds to `v1.user.<n>`.
 
-Between slashes numbers are identifiers, however short: `view/product/7` becomes `view/product/{n}`.
+Between slashes numbers are identifiers, however short: `view/product/7` becomes `view/product/<n>`.
 
 Long runs of letters of both cases and digits are random, unless most of their letters are in words:
 `V1StGXR8Z5jdHi6BmyTqk0c2PwL` is an identifier, `createPreLoanStageHandlerV2` a name.
 
+A `<` or a backslash of a name itself has a backslash before it in a pattern, so that it is no placeholder:
+`a-<id>-1234567` becomes `a-\<id>-<n>`.
+
 In a segment with braces, such as a hash tag, each part between braces and separators is looked at by itself:
-`{user:42}` becomes `{user:{id}}`. UUIDs and addresses are one segment, though they may hold separators (`Wholes`).
+`{user:42}` becomes `{user:<id>}`. UUIDs and addresses are one segment, though they may hold separators (`Wholes`).
 
 Segments that differ only in their identifiers are common, and some of them are sure to have the same pattern.
 `Form.likeness` says which replacements leave the pattern of a segment the same:
 
-* DIGITS: every digit by another one. `42` and `57` are both `{id}`; but `v2` and `v3` are two names.
-* MARKS: every segment that is a decimal number, and every part that is a UUID or a hash, by another one: `7` is `{id}`,
+* DIGITS: every digit by another one. `42` and `57` are both `<id>`; but `v2` and `v3` are two names.
+* MARKS: every segment that is a decimal number, and every part that is a UUID or a hash, by another one: `7` is `<id>`,
   and so is `42`. `10.0.0.1` and `10.0.0.7` are both addresses, and `10.0.0.300` is a name.
 """
 
@@ -51,22 +54,22 @@ class Form(NamedTuple):
     """The form of a segment: an identifier, or a name."""
 
     pattern: bytes | None
-    """The replacement of an identifier in a pattern: `{id}`, `{user:{id}}`, `task-{uuid}`; None for a name, which
+    """The replacement of an identifier in a pattern: `<id>`, `{user:<id>}`, `task-<uuid>`; None for a name, which
     stays."""
     likeness: int
     """The shapes that imply the same pattern: 0, DIGITS, MARKS or both. See the top of this module."""
     numbered: bytes | None = None
-    """The pattern of a name if very many siblings differ in a number only: `page_{n}`; None without a number."""
+    """The pattern of a name if very many siblings differ in a number only: `page_<n>`; None without a number."""
     numbered_likeness: int = 0
 
 
-ANY: Final = b"{*}"
+ANY: Final = b"<*>"
 """The pattern of names if too many stand side by side."""
 
-ANY_TAG: Final = b"{{**}}"
+ANY_TAG: Final = b"{<**>}"
 """The same for hash tags that contain a separator, such as `{user:ann}`."""
 
-ANY_WITH_TAG: Final = b"{**}"
+ANY_WITH_TAG: Final = b"<**>"
 """The same for names with such a hash tag and text beside it."""
 
 ANY_NAMES: Final = (ANY, ANY_TAG, ANY_WITH_TAG)
@@ -182,35 +185,35 @@ def _is_random(part: bytes) -> bool:
 
 
 _FORM_OF: Final = {
-    "id": Form(b"{id}", DIGITS | MARKS),
-    "date": Form(b"{date}", DIGITS),
-    "ip": Form(b"{ip}", DIGITS),
-    "serial": Form(b"{id}", DIGITS),
-    "uuid": Form(b"{uuid}", MARKS),
-    "hash": Form(b"{hash}", MARKS),
-    "ulid": Form(b"{id}", 0),
-    "mac": Form(b"{id}", 0),
-    "email": Form(b"{email}", 0),
+    "id": Form(b"<id>", DIGITS | MARKS),
+    "date": Form(b"<date>", DIGITS),
+    "ip": Form(b"<ip>", DIGITS),
+    "serial": Form(b"<id>", DIGITS),
+    "uuid": Form(b"<uuid>", MARKS),
+    "hash": Form(b"<hash>", MARKS),
+    "ulid": Form(b"<id>", 0),
+    "mac": Form(b"<id>", 0),
+    "email": Form(b"<email>", 0),
 }
-_ANY_IP: Final = Form(b"{ip}", 0)
-_ANY_TOKEN: Final = Form(b"{id}", 0)
+_ANY_IP: Final = Form(b"<ip>", 0)
+_ANY_TOKEN: Final = Form(b"<id>", 0)
 
 PLACEHOLDERS: Final = frozenset(form.pattern for form in _FORM_OF.values())
 
-NUMBER: Final = b"{n}"
+NUMBER: Final = b"<n>"
 
 LONG_NUMBER: Final = 6
 """The fewest digits of a number that is an identifier wherever it stands."""
 
 _PART_NAMES: Final = {
-    "uuid": b"{uuid}",
-    "date": b"{date}",
-    "ip": b"{ip}",
+    "uuid": b"<uuid>",
+    "date": b"<date>",
+    "ip": b"<ip>",
     "number": NUMBER,
-    "hash": b"{hash}",
-    "id": b"{id}",
-    "token": b"{id}",
-    "digest": b"{hash}",
+    "hash": b"<hash>",
+    "id": b"<id>",
+    "token": b"<id>",
+    "digest": b"<hash>",
 }
 
 MOST_FORMS: Final = 1_024
@@ -218,8 +221,41 @@ MOST_FORMS: Final = 1_024
 _NAME: Final = Form(None, DIGITS | MARKS)
 _NAME_WITH_DIGIT: Final = Form(None, MARKS)
 _HAS_DIGIT: Final = re.compile(rb"[0-9]").search
-_PLACEHOLDER: Final = re.compile(rb"\{[a-z]+\}")
-_IN_PATTERNS: Final = re.compile(b"|".join(map(re.escape, sorted(one for one in (*PLACEHOLDERS, NUMBER) if one))))
+_PLACEHOLDER: Final = re.compile(rb"<[a-z]+>")
+_IN_PATTERNS: Final = re.compile(rb"\\(.)|<[a-z*]+>", re.DOTALL)
+_MISREAD: Final = re.compile(rb"[\\<]")
+_LIKE_PLACEHOLDER: Final = re.compile(rb"<(?:id|uuid|hash|date|ip|email|n|\*{1,2})>")
+_OF_BRACES: Final = re.compile(rb"[\\<]|\{(id|uuid|hash|date|ip|email|n|\*{1,2})\}")
+
+
+def as_name(text: bytes) -> bytes:
+    r"""Return a name that has no placeholder as it is shown beside patterns: with `\<id>` where it contains `<id>`."""
+    return _LIKE_PLACEHOLDER.sub(rb"\\\g<0>", text)
+
+
+def in_pattern(text: bytes) -> bytes:
+    """Return literal text as it stands beside placeholders in a pattern."""
+    return _MISREAD.sub(rb"\\\g<0>", text)
+
+
+def literals(pattern: bytes) -> list[bytes]:
+    """Return the literal texts before, between and behind the placeholders of a pattern."""
+    found = [b""]
+    for piece in _IN_PATTERNS.split(pattern):
+        if piece is None:
+            found.append(b"")
+        else:
+            found[-1] += piece
+    return found
+
+
+def placeholders(pattern: bytes) -> list[bytes]:
+    return [found[0] for found in _IN_PATTERNS.finditer(pattern) if found[1] is None]
+
+
+def from_braces(pattern: bytes) -> bytes:
+    """Return the pattern of a segment from one with placeholders in braces, as in reports of earlier versions."""
+    return _OF_BRACES.sub(lambda found: b"<%b>" % found[1] if found[1] else b"\\" + found[0], pattern)
 
 
 class Identifiers:
@@ -243,10 +279,11 @@ class Identifiers:
         if self._wholes.may_hold(segment):
             likeness = 0
         if any(form.pattern is not None for form in forms):
-            return Form(b"".join(form.pattern or part for form, part in zip(forms, parts, strict=True)), likeness)
+            whole = b"".join(form.pattern or in_pattern(part) for form, part in zip(forms, parts, strict=True))
+            return Form(whole, likeness)
         if all(form.numbered is None for form in forms):
             return Form(None, likeness)
-        numbered = b"".join(form.numbered or part for form, part in zip(forms, parts, strict=True))
+        numbered = b"".join(form.numbered or in_pattern(part) for form, part in zip(forms, parts, strict=True))
         of_digits = (form.likeness if form.numbered is None else form.numbered_likeness for form in forms)
         return Form(None, likeness, numbered, reduce(and_, of_digits, likeness | DIGITS))
 
@@ -258,7 +295,7 @@ class Identifiers:
         """
         if b"{" not in name:
             return ANY
-        pieces = _IN_PATTERNS.split(name) if is_pattern else [name]
+        pieces = literals(name) if is_pattern else [name]
         if not any(separator in piece for piece in pieces for separator in self._separators):
             return ANY
         return ANY_TAG if pieces[0].startswith(b"{") and pieces[-1].endswith(b"}") else ANY_WITH_TAG
@@ -292,7 +329,7 @@ def _form_of_word(part: bytes) -> Form:
     if match is None:
         return _NAME_WITH_DIGIT
     if match.lastgroup == "digest":
-        return Form(part[: match.start("digest")] + b"{hash}", 0)
+        return Form(part[: match.start("digest")] + b"<hash>", 0)
     if match.lastgroup != "glued":
         return _ANY_TOKEN
     start = _digits_start(part, len(part))
@@ -321,9 +358,9 @@ def _form_of_parts(part: bytes) -> Form:
         return _NAME_WITH_DIGIT if _HAS_DIGIT(part) else _NAME
     pieces, done = [], 0
     for start, end, name in replaced:
-        pieces += [part[done:start], name]
+        pieces += [in_pattern(part[done:start]), name]
         done = end
-    found = _folded_form(b"".join([*pieces, part[done:]]), is_sure=is_sure)
+    found = _folded_form(b"".join([*pieces, in_pattern(part[done:])]), is_sure=is_sure)
     return found._replace(likeness=0) if has_digest else found
 
 
@@ -347,9 +384,9 @@ def _digits_start(part: bytes, end: int) -> int:
 
 def _likeness_of_parts(pattern: bytes) -> int:
     """Return the likeness of a segment with identifiers in it, by its pattern."""
-    if b"{id}" in pattern:
+    if b"<id>" in pattern:
         return 0
-    if b"{uuid}" in pattern or b"{hash}" in pattern:
+    if b"<uuid>" in pattern or b"<hash>" in pattern:
         return MARKS
     return 0 if _HAS_DIGIT(_PLACEHOLDER.sub(b"", pattern)) else DIGITS
 
@@ -500,7 +537,7 @@ class NodeKind(StrEnum):
     LITERAL = "literal"
     """Keys with exactly this segment here."""
     PATTERN = "pattern"
-    """Keys whose segment is an identifier, differs in a number or is one of too many: `{id}`, `page_{n}`, `{*}`."""
+    """Keys whose segment is an identifier, differs in a number or is one of too many: `<id>`, `page_<n>`, `<*>`."""
     OTHER = "other"
 
     __hash__ = str.__hash__  # that of an enumeration is a function in Python, and paths are hashed by the thousand

@@ -73,7 +73,7 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     *sort_commands(Group.TREE, Owner.TREE, footer=4, chooser=Owner.BROWSE),
     _rows("schema", ("F",), "Schema",
         "Show the schema in the place of the names, with one row for all segments that are identifiers, such as "
-        "{id} ×50,000; there Enter lists the keys of a row. Again goes back to the names.", footer=9),
+        "<id> ×50,000; there Enter lists the keys of a row. Again goes back to the names.", footer=9),
     _rows("columns", ("c",), "Columns", "Choose the columns of the tree.", footer=10),
     _rows("narrower", ("left_parenthesis",), "Narrower tree", "Make the tree narrower; so does dragging the border.",
         call="divide(-4)", label="("),

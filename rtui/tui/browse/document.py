@@ -1,7 +1,7 @@
 """A decoded string, field or element: its decoders, whether chosen by hand, and the folded nodes of its tree.
 
 A decoder is chosen from a list of the fitting ones and then all others. A decoder chosen for a value is used for the
-values of all keys with the same pattern, such as `user:{id}:profile`, in this run and the next ones; a decoder chosen
+values of all keys with the same pattern, such as `user:<id>:profile`, in this run and the next ones; a decoder chosen
 for a field is used for that field of such keys. Text and hex are two ways to look at stored bytes, and not remembered.
 
 The rows of a collection show the meanings of their values: in a word or two, or as the places of a geo key. Copying,

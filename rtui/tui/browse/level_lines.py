@@ -86,7 +86,7 @@ class LevelDetail:
 
     @property
     def pattern(self) -> bytes:
-        """Its pattern as it is typed in a query: `user:{id}:orders`, with a separator at the end for a namespace."""
+        """Its pattern as it is typed in a query: `user:<id>:orders`, with a separator at the end for a namespace."""
         is_rest = self.level.node.kind is NodeKind.OTHER
         nodes = self.level.nodes[1:-1] if is_rest else self.level.nodes[1:]
         return pattern_text([step_of(node) for node in nodes])
@@ -345,7 +345,7 @@ def level_line(level: Level, schema: Schema, layout: RowLayout, *, is_outdated: 
 def level_name(level: Level, limit: int) -> SafeText:
     if level.node.kind is NodeKind.OTHER:
         return fmt.OTHER
-    return display(level.node.name, limit=limit) if level.node.name else EMPTY
+    return display(level.node.shown, limit=limit) if level.node.name else EMPTY
 
 
 def times_text(many: Known | None) -> SafeText:

@@ -1,7 +1,7 @@
 """The schema of a keyspace as rows: the levels of a report, where segments that are identifiers are one row each.
 
 A report has a node for each key pattern (`analysis/report/document`), in a tree whose levels are segments of names:
-`user:`, below it `{id}:` for 50,000 different ones, below that `orders`. A `Level` is such a node as a row. Where there
+`user:`, below it `<id>:` for 50,000 different ones, below that `orders`. A `Level` is such a node as a row. Where there
 is no analysis the report is one of names alone (`server/browsing/name_patterns`), so both look the same here.
 
 An analysis of the keys that the tree shows has all figures, so its report is shown. Without one, and for filtered

@@ -101,7 +101,7 @@ def field(name: bytes, keys: int, key_bytes: int, mean: int, *, lasting: int | N
     return strings(leaf, mean, long=long)
 
 
-def users(*fields: Node, thing: bytes = b"{id}", distinct: int = 50_000) -> Report:
+def users(*fields: Node, thing: bytes = b"<id>", distinct: int = 50_000) -> Report:
     keys = sum(one.stats.keys for one in fields if isinstance(one.stats.keys, int))
     memory = sum(one.stats.memory_bytes or 0 for one in fields if isinstance(one.stats.memory_bytes, int))
     things = replace(node(thing, (keys, memory, keys), *fields, kind="PATTERN"), distinct=distinct)
@@ -119,13 +119,13 @@ def as_hash(of: Report, **parameters: int) -> tuple[Finding, ...]:
 
 def test_strings_that_could_be_hashes() -> None:
     (found,) = as_hash(users(NAME, EMAIL, field(b"cart", 100, 90, 9, long=1)))
-    assert found.title == "100,000 small strings of user:{id}: would take at least 2.62 MiB less of 9.25 MiB as hashes"
+    assert found.title == "100,000 small strings of user:<id>: would take at least 2.62 MiB less of 9.25 MiB as hashes"
     assert (found.keys, found.memory) == (Amount(100_000), Amount(9_700_000))
     assert found.evidence == (
         "name: 90 B a key, values of 9 B; email: 104 B a key, values of 22 B",
         "computed: 50,000 hashes of 139 B at most, as MEMORY USAGE of redis 7.0.15 counts",
     )
-    assert found.query == "pattern:user:{id}: type:string"
+    assert found.query == "pattern:user:<id>: type:string"
     assert not as_hash(users(NAME, EMAIL), saves=3 << 20)
 
 
@@ -206,7 +206,7 @@ def cache(
     """A cache of products, and how many of its strings are tiny by what is left of their lives: first without end."""
     bins = (*tiny, *NO_TINY)[:9]
     of = keys if asked is None else asked
-    leaf = node(b"{id}", (keys, keys * 400, lasting), kind="PATTERN", last=last)
+    leaf = node(b"<id>", (keys, keys * 400, lasting), kind="PATTERN", last=last)
     found = StringReport(of, mean * (of - sum(bins)) + 4 * sum(bins), of - sum(bins), sum(bins), bins)
     leaf = replace(leaf, stats=replace(leaf.stats, strings=found))
     return report(node(b"product", (keys, keys * 400, lasting), leaf))
@@ -215,10 +215,10 @@ def cache(
 def test_cached_nulls() -> None:
     (found,) = of_rule("null-cached", cache(0, 500 - 100, 60, 40))
     assert found.title == (
-        "100 strings of product:{id} hold 4 bytes at most, with more than 1m left; the others have 300 bytes on average"
+        "100 strings of product:<id> hold 4 bytes at most, with more than 1m left; the others have 300 bytes on average"
     )
     assert (found.keys, found.memory) == (Amount(100), None)
-    assert found.query == "pattern:product:{id} type:string len<5"
+    assert found.query == "pattern:product:<id> type:string len<5"
     assert "less than 1m left" in found.query_note
     (rough,) = of_rule("null-cached", cache(0, 0, 0, 40, 60), left=20 * 60_000)
     assert rough.keys == Amount(60, at_least=True)

@@ -144,7 +144,7 @@ def test_a_cliff_within_a_larger_one_is_another() -> None:
     assert len(of_rule("expiry-cliff", report(SESSION, cliffs=both))) == 2
 
 
-def pattern(keys: int, lasting: int, *, name: bytes = b"{id}", top: bytes = b"cache") -> Node:
+def pattern(keys: int, lasting: int, *, name: bytes = b"<id>", top: bytes = b"cache") -> Node:
     leaf = node(name, (keys, keys * 100, lasting), kind="PATTERN", last=True)
     stats = replace(leaf.stats, ttl=(keys - lasting, 0, 0, 0, 0, 0, 0, 0))
     return Node(top, b":", NodeKind.LITERAL, stats, (replace(leaf, stats=stats),))
@@ -152,9 +152,9 @@ def pattern(keys: int, lasting: int, *, name: bytes = b"{id}", top: bytes = b"ca
 
 def test_a_forgotten_ttl() -> None:
     (found,) = of_rule("ttl-mixed", report(pattern(1_000, 20)))
-    assert found.title == "20 keys of cache:{id} have no TTL (2%); all others do"
+    assert found.title == "20 keys of cache:<id> have no TTL (2%); all others do"
     assert (found.keys, found.memory) == (Amount(20), Amount(2_000))
-    assert found.query == "pattern:cache:{id} ttl:none"
+    assert found.query == "pattern:cache:<id> ttl:none"
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_forgotten_ttl() -> None:
         pattern(1_000, 9),
         pattern(1_000, 201),
         pattern(1_000, 1_000),
-        pattern(1_000, 20, name=b"{*}"),
+        pattern(1_000, 20, name=b"<*>"),
         node(b"shop", (1_000, 9_000, 20), pattern(980, 0), node(b"settings", (20, 900, 20), last=True)),
         node(b"shop", (1_000, 9_000, 20)),
     ],
@@ -192,7 +192,7 @@ def test_no_lock_without_ttl(fine: Node) -> None:
 
 
 def test_a_lock_in_a_flat_name() -> None:
-    flat = node(b"order-lock-{n}", (100, 9_000, 1), kind="PATTERN", last=True)
+    flat = node(b"order-lock-<n>", (100, 9_000, 1), kind="PATTERN", last=True)
     (found,) = of_rule("lock-without-ttl", report(flat))
     assert found.command == "redis-cli --scan --pattern 'order-lock-*'"
     assert found.keys == Amount(1, at_least=True)
@@ -373,14 +373,14 @@ def in_cluster(*nodes: Node) -> Report:
     return replace(made, head=replace(made.head, server=replace(made.head.server, cluster_enabled=True)))
 
 
-def users(name: bytes = b"{id}", *parts: bytes, top: bytes = b"user") -> Node:
+def users(name: bytes = b"<id>", *parts: bytes, top: bytes = b"user") -> Node:
     leaves = [node(part, (100, 9_000, 100), last=True) for part in parts or (b"name", b"email")]
     return node(top, (200, 18_000, 200), node(name, (200, 18_000, 200), *leaves, kind="PATTERN"))
 
 
 def test_keys_of_one_thing_in_several_slots() -> None:
     (found,) = of_rule("cross-slot", in_cluster(users()))
-    assert found.title == "200 keys of user:{id}: have no hash tag: name and email of one thing lie in different slots"
+    assert found.title == "200 keys of user:<id>: have no hash tag: name and email of one thing lie in different slots"
     assert (found.keys, found.memory) == (Amount(200), Amount(18_000))
     assert findings(report(users()), only("cross-slot")).checked == ()
 
@@ -388,11 +388,11 @@ def test_keys_of_one_thing_in_several_slots() -> None:
 @pytest.mark.parametrize(
     "fine",
     [
-        users(b"{id}", b"name"),
-        users(b"{*}"),
+        users(b"<id>", b"name"),
+        users(b"<*>"),
         users(top=b"{users}"),
-        users(b"{id}", b"{a}", b"{b}"),
-        users(b"{user:{id}}"),
+        users(b"<id>", b"{a}", b"{b}"),
+        users(b"{user:<id>}"),
     ],
     ids=["one key", "names", "tagged above", "tagged below", "tagged"],
 )
@@ -457,7 +457,7 @@ def test_queries_can_be_typed() -> None:
 
 
 def test_a_glob_for_any_name() -> None:
-    rest = Node(b"page_{*}", b"", NodeKind.PATTERN, SESSION.stats)
+    rest = Node(b"page_<*>", b"", NodeKind.PATTERN, SESSION.stats)
     assert glob_of([report().summary.root, node(b"a*", (1, 1, 1)), rest]) == rb"a\*:page_*"
 
 
@@ -466,7 +466,7 @@ NAMES = st.binary(max_size=12)
 
 @given(NAMES, NAMES)
 def test_hostile_names(name: bytes, separator: bytes) -> None:
-    leaf = Node(b"{id}", b"", NodeKind.PATTERN, node(b"", (1_000, 9_000, 20)).stats)
+    leaf = Node(b"<id>", b"", NodeKind.PATTERN, node(b"", (1_000, 9_000, 20)).stats)
     lock = Node(b"lock " + name, separator, NodeKind.LITERAL, leaf.stats, (leaf,))
     plain = Node(name, separator, NodeKind.LITERAL, leaf.stats, (leaf,))
     for one in findings(report(lock, plain)).findings:

@@ -19,14 +19,14 @@ REGISTRY = read_registry("""
 [rules]
 type-wrong = "off"
 [[pattern]]
-pattern = "order:lock:{id}"
+pattern = "order:lock:<id>"
 purpose = "one worker at a time"
 owner = "payments \\u001b[31m"
 [[pattern]]
-pattern = "order:mutex:{id}"
+pattern = "order:mutex:<id>"
 owner = "stock"
 [[pattern]]
-pattern = "order:{what}"
+pattern = "order:<what>"
 """)
 
 
@@ -45,8 +45,8 @@ def judged(of: Report) -> Found:
 def test_what_keys_are_for_by_examples_of_them() -> None:
     (one,) = judged(of_examples(b"order:lock:1", b"order:lock:2", b"order:mutex:7", b"order:paid")).findings
     assert one.evidence[-2:] == (
-        "order:lock:{id}: one worker at a time · owner payments ␛[31m",
-        "order:mutex:{id}: no purpose given · owner stock",
+        "order:lock:<id>: one worker at a time · owner payments ␛[31m",
+        "order:mutex:<id>: no purpose given · owner stock",
     )
     assert not HOSTILE.search("".join(one.evidence))
     (unknown,) = judged(of_examples()).findings
@@ -82,7 +82,7 @@ def test_a_report_that_was_made_with_another_registry() -> None:
 
 def checked(*, looked_at: int, is_twin: bool = False, broken: tuple[int, int] = (0, 0)) -> CheckedReference:
     """Of 1,000 keys; `broken` are keys and values."""
-    one = CheckedReference("user:{id}:orders", b"user:*:orders", "member", "order:{member}", is_twin, 1_000, looked_at)
+    one = CheckedReference("user:<id>:orders", b"user:*:orders", "member", "order:<member>", is_twin, 1_000, looked_at)
     one.broken_keys, one.broken_values = broken
     return one
 
@@ -99,8 +99,8 @@ def test_what_dangles_and_what_disagrees() -> None:
     unlike.add(b"user:1:orders", 3, [b"7"])
     unlike.add(b"user:2:orders", 3, [b"8"])
     assert found(broken, unlike) == [
-        ("reference-twin", "2 keys of user:{id}:orders don't hold the same as order:{member}"),
-        ("reference-dangling", "1 key of user:{id}:orders points to a missing key: member → order:{member}"),
+        ("reference-twin", "2 keys of user:<id>:orders don't hold the same as order:<member>"),
+        ("reference-dangling", "1 key of user:<id>:orders points to a missing key: member → order:<member>"),
     ]
     (one, *_) = findings(empty_report(), references=ReferenceChecks([broken])).findings
     assert one.query == "user:*:orders"

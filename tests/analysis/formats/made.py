@@ -66,7 +66,7 @@ def hostile_report() -> Report:
     children = tuple(
         Node(name, b"\x00\xff" if at % 2 else b"", NodeKind.LITERAL, stats) for at, name in enumerate(_HOSTILE_NAMES)
     )
-    root = Node(b"", b"", NodeKind.LITERAL, stats, (Node(b"{id}", b"::", NodeKind.PATTERN, stats, children, 7),))
+    root = Node(b"", b"", NodeKind.LITERAL, stats, (Node(b"<id>", b"::", NodeKind.PATTERN, stats, children, 7),))
     records = tuple(KeyRecord(name, b"\xfe", 2**53, 0, -1, 1, 255, b"\x80", 1.5, "a note") for name in _HOSTILE_NAMES)
     head = replace(
         exact.head,
@@ -113,11 +113,11 @@ def registered_report() -> Report:
     )
     entries = (
         EntryReport(
-            "shop:session:{id}", 1_000, 0.5, 1_000, 80_000, 0.6, 900, ((b"hash", 1_000),), expectations,
+            "shop:session:<id>", 1_000, 0.5, 1_000, 80_000, 0.6, 900, ((b"hash", 1_000),), expectations,
             (b"shop:session:1",), "Sessions", "accounts", "login", "", "shared.toml",
         ),
-        EntryReport("old:{id}", 3, 0.0015, 3, None, None, types=((b"set", 2), (b"zset", 1)), deprecated="use new:{id}"),
-        EntryReport("cart:{id}", 0, 0.0, 0, 0, 0.0, purpose="Carts | [link](x)", owner="shop"),
+        EntryReport("old:<id>", 3, 0.0015, 3, None, None, types=((b"set", 2), (b"zset", 1)), deprecated="use new:<id>"),
+        EntryReport("cart:<id>", 0, 0.0, 0, 0, 0.0, purpose="Carts | [link](x)", owner="shop"),
     )  # fmt: skip
     unregistered = (
         UnregisteredReport(b"shop:", 1, 700, 5_000, (b"shop:\x1b[31m",)),
@@ -126,7 +126,7 @@ def registered_report() -> Report:
     registry = RegistryReport("Shop", "shop.toml", 1_003, 0.55, 80_000, 0.6, 997, 40_000, entries, unregistered)
     places = (
         NamePlace(b"shop:", "", 12, 800, (b"shop:A b",)),
-        NamePlace(b"", "cart:{id}", 3, None),
+        NamePlace(b"", "cart:<id>", 3, None),
         NamePlace(b"", "", 2, None, (b"\x00",)),
     )
     rules = (

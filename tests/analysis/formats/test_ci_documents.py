@@ -61,8 +61,8 @@ def of_pattern(pattern: str = "", title: str = "1 key is wrong") -> Finding:
 
 def test_a_result_points_to_the_line_of_its_pattern_or_to_the_server() -> None:
     rule = of_pattern().rule
-    found = Found((of_pattern("app:session:{id}"), of_pattern("app:other"), of_pattern()), (), (), (rule,))
-    log = sarif(made_report(), found, {"app:session:{id}": SourcePlace("keys/rtui.toml", 12, 30)})
+    found = Found((of_pattern("app:session:<id>"), of_pattern("app:other"), of_pattern()), (), (), (rule,))
+    log = sarif(made_report(), found, {"app:session:<id>": SourcePlace("keys/rtui.toml", 12, 30)})
     assert sarif_violations(log) == []
     places = [result["locations"][0]["physicalLocation"] for result in log["runs"][0]["results"]]
     region = {"startLine": 12, "startColumn": 1, "endLine": 12, "endColumn": 30}

@@ -16,6 +16,7 @@ from rtui.analysis.formats.json import (
     ReportFormatError,
     document,
     name_text,
+    read_headline,
     read_json,
     write_json,
 )
@@ -36,6 +37,45 @@ def test_a_report_comes_back_as_it_was(name: str) -> None:
     assert text.endswith("}\n")
     assert read_json(text) == MADE[name]
     assert read_json(text.encode()) == MADE[name]
+
+
+_BRACES = str.maketrans("<>", "{}")
+
+
+def _of_earlier_version(file: str) -> str:
+    """A file of today as version 2 had it, with the placeholders of patterns in braces."""
+    contents = json.loads(file)
+    contents["schema"], summary = 2, contents["summary"]
+    for one in summary["namespaces"]:
+        if one["kind"] == "pattern":
+            one["segment"] = one["segment"].translate(_BRACES)
+    for one in (*summary["expiry"]["timelines"], *summary["expiry"]["cliffs"]):
+        one["path"], one["label"] = [name.translate(_BRACES) for name in one["path"]], one["label"].translate(_BRACES)
+    for one in (summary["registry"] or {"entries": []})["entries"]:
+        one["pattern"] = one["pattern"].translate(_BRACES)
+    for rule in (summary["naming"] or {"rules": []})["rules"]:
+        for place in rule["places"]:
+            place["pattern"] = place["pattern"].translate(_BRACES)
+    return json.dumps(contents)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_reports_of_earlier_versions_are_read_as_those_of_today(name: str) -> None:
+    text = write_json(MADE[name])
+    old = _of_earlier_version(text)
+    assert read_json(old) == MADE[name]
+    assert read_headline(old.encode()) == read_headline(text.encode())
+
+
+def test_segments_of_earlier_versions_that_are_names_stay() -> None:
+    file = json.loads(_of_earlier_version(write_json(MADE["exact"])))
+    first = file["summary"]["namespaces"][1]
+    first["segment"] = "{id}"
+    assert read_json(json.dumps(file)).summary.root.children[0].name == b"{id}"
+    first["kind"] = "pattern"
+    assert read_json(json.dumps(file)).summary.root.children[0].name == b"<id>"
+    first["segment"] = "<id>_{n}"
+    assert read_json(json.dumps(file)).summary.root.children[0].name == b"\\<id>_<n>"
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -131,17 +171,17 @@ def test_what_a_later_version_adds_and_an_earlier_one_had_is_passed_over() -> No
         ("{}", "This is not a report of rtui"),
         ('{"format": "rtui report"}', "does not say which version"),
         ('{"format": "rtui report", "schema": true}', "does not say which version"),
-        ('{"format": "rtui report", "schema": 3}', "written by a newer rtui: its schema is 3"),
+        ('{"format": "rtui report", "schema": 4}', "written by a newer rtui: its schema is 4"),
         ('{"format": "rtui report", "schema": 1' + "0" * 400 + "}", "written by a newer rtui"),
         ('{"format": "rtui report", "schema": 1' + "0" * 5000 + "}", "far too many digits"),
         ('{"format": "rtui report", "schema": 1}', "of an older version"),
-        ('{"format": "rtui report", "schema": 2}', "head is missing"),
-        ('{"format": "rtui report", "schema": 2, "head": 7}', "head should be object, not int"),
+        ('{"format": "rtui report", "schema": 3}', "head is missing"),
+        ('{"format": "rtui report", "schema": 3, "head": 7}', "head should be object, not int"),
         ("[" * 100_000 + "]" * 100_000, "This is not a report of rtui"),
         ('{"format": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deep"),
-        ('{"format": "rtui report", "schema": 2, "x": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deep"),
+        ('{"format": "rtui report", "schema": 3, "x": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deep"),
         ('{"format": NaN}', "The file is not JSON"),
-        ('{"format": "rtui report", "schema": 2, "head": {"made_at_s": 1e999}}', "made_at_s"),
+        ('{"format": "rtui report", "schema": 3, "head": {"made_at_s": 1e999}}', "made_at_s"),
     ],
 )  # fmt: skip
 def test_another_file_is_refused_with_a_sentence(text: str | bytes, says: str) -> None:

@@ -188,10 +188,10 @@ def test_the_first_key(argv: tuple[bytes, ...], key: bytes | None) -> None:
 @pytest.mark.parametrize(
     ("key", "pattern"),
     [
-        (b"shop:user:42:cart", b"shop:user:{id}:cart"),
+        (b"shop:user:42:cart", b"shop:user:<id>:cart"),
         (b"shop:user:" + b"x" * 99 + b"... (30 more bytes)", b"shop:user:"),
         (b"plain", b"plain"),
-        (b"", b"{}"),
+        (b"", b"<>"),
     ],
 )
 def test_names_fold_as_in_a_report(key: bytes, pattern: bytes) -> None:
@@ -201,7 +201,7 @@ def test_names_fold_as_in_a_report(key: bytes, pattern: bytes) -> None:
 def test_groups_are_ordered_by_all_that_they_took_and_ours_stand_apart() -> None:
     entries = [entry(b"GET", b"a:1", amount=30), entry(b"SET", b"a:1"), entry(b"get", b"a:2", amount=5)]
     first, second, third = grouped([*entries, entry(b"GET", b"a:3", amount=9, own=True)], NameFolding())
-    assert (first.command, first.pattern, first.total, len(first.entries)) == ("GET", b"a:{id}", 35, 2)
+    assert (first.command, first.pattern, first.total, len(first.entries)) == ("GET", b"a:<id>", 35, 2)
     assert first.largest is entries[0]
     assert [(one.command, one.is_own) for one in (second, third)] == [("SET", False), ("GET", True)]
 

@@ -141,11 +141,11 @@ def test_names_that_were_merged_are_found_without_those_that_were_not() -> None:
     keys |= {b"shop:heavy:%d" % n: (b"SET", -1) for n in range(200)}
     keys |= {b"shop:%d:x" % n: (b"SET", -1) for n in range(50)}
     summary = summed(keys, COLON, 4096)
-    (path,) = [path for path in summary.root.walk() if path[-1].name == b"{*}"]
+    (path,) = [path for path in summary.root.walk() if path[-1].name == b"<*>"]
     of = keys_of(path)
     assert path[-1].stats.keys == 300
     assert found(of, keys, COLON) == 300
-    assert str(of.query) == "pattern:shop:{*}: !pattern:shop:heavy:"
+    assert str(of.query) == "pattern:shop:<*>: !pattern:shop:heavy:"
 
 
 def test_names_whose_hash_tag_holds_a_separator_are_found_without_others() -> None:
@@ -160,7 +160,7 @@ def test_names_whose_hash_tag_holds_a_separator_are_found_without_others() -> No
         assert of.is_exact
         assert found(of, keys, COLON) == path[-1].stats.keys
         counts[b"".join(node.name + node.separator for node in path)] = path[-1].stats.keys
-    assert counts[b"{{**}}:"] == counts[b"{**}:"] == counts[b"{*}:"] == 300
+    assert counts[b"{<**>}:"] == counts[b"<**>:"] == counts[b"<*>:"] == 300
     assert counts[b":x"] == 1
 
 
@@ -168,7 +168,7 @@ def test_queries_are_as_they_would_be_typed() -> None:
     root = made_report().summary.root
     texts = {str(keys_of(path).query) for path in root.walk()}
     assert "in:shop:" in texts
-    assert any("{id}" in text for text in texts)
+    assert any("<id>" in text for text in texts)
     assert str(keys_of((root,)).query) == ""
     assert str(behind.encoding_keys(b"hash", b"listpack").query) == "type:hash enc:listpack"
     assert str(behind.slot_keys(7).query) == "slot:7"

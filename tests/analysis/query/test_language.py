@@ -92,7 +92,7 @@ def test_words_are_where_their_spans_say(query: Query) -> None:
         ("enc:listpack", Term("enc", (b"listpack",))),
         ("tag:campaign42", Term("tag", (b"campaign42",))),
         ('in:"a,b",c', Term("in", (b"a,b", b"c"))),
-        ("pattern:user:{id}:orders", Term("pattern", (b"user:{id}:orders",))),
+        ("pattern:user:<id>:orders", Term("pattern", (b"user:<id>:orders",))),
         ("expires:2026-11-22T21:31..21:33", Term("expires", (Bounds(1_795_383_060_000, 1_795_383_180_000 - 1),))),
         ("expires<2026-11-22", Term("expires", (Bounds(None, 1_795_305_600_000 - 1),))),
     ],
@@ -109,7 +109,7 @@ def test_what_a_word_says(line: str, term: Term) -> None:
             "cart", "user:*:cart", "!ttl:none", "ttl<10m", "ttl>30d", "ttl:10m..1h", "size>1M", "size:1K..64K",
             "len>10000",
         ),
-        *("len>0", "type:hash,set", "idle>30d", "slot:2734", "slot:0-5460", "pattern:user:{id}:orders", "in:shop:user"),
+        *("len>0", "type:hash,set", "idle>30d", "slot:2734", "slot:0-5460", "pattern:user:<id>:orders", "in:shop:user"),
         *("expires:2026-11-22T21:31..21:33", "expires>=2026-11-22T21:31", "glob:a", '"type:hash"', "re:(?i)cart"),
     ],
 )  # fmt: skip
@@ -210,7 +210,7 @@ def beginning(*names: bytes) -> Callable[[bytes], Iterable[bytes]]:
 
 VOCABULARY = Vocabulary(
     namespaces=beginning(b"shop", b"shop:user", b"shop:a b", b"app\xff"),
-    patterns=beginning(b"user:{id}:orders"),
+    patterns=beginning(b"user:<id>:orders"),
     tags=beginning(b"campaign42"),
     types=(b"hash", b"MyType"),
 )
@@ -237,7 +237,7 @@ VOCABULARY = Vocabulary(
         ("in:shop:", "shop:", ["shop:user", '"shop:a b"']),
         ("in:ap", "ap", ['"app\\xff"']),
         ("tag:c", "c", ["campaign42"]),
-        ("pattern:user:", "user:", ["user:{id}:orders"]),
+        ("pattern:user:", "user:", ["user:<id>:orders"]),
         ("re:x", "x", []),
     ],
 )

@@ -35,16 +35,19 @@ from tests.analysis.query.oracle import QUERY, folded
 from tests.examples import examples
 
 COLON = Separators()
-SEPARATORS = st.sampled_from([COLON, Separators((b":", b"/")), Separators((b"::", b":"))])
+SEPARATORS = st.sampled_from(
+    [COLON, Separators((b":", b"/")), Separators((b"::", b":")), Separators((b"<",)), Separators((b"{", b"\\"))]
+)
 SEGMENT = st.sampled_from(
     [
-        b"", b"shop", b"user", b"42", b"7", b"{user:42}", b"{id}", b"{", b"}", b"a\\b", b"00ff00ff", b"{}", b"Cart",
-        b"x" * 300,
+        b"", b"shop", b"user", b"42", b"7", b"{user:42}", b"<id>", b"{", b"}", b"a\\b", b"00ff00ff", b"{}", b"Cart",
+        b"x" * 300, b"{id}", b"<*>", b"\\<id>-1234567", b"<id>-1234567", b"42-1234567", b"{n}_7654321", b"<>",
+        b"{<n>}1",
     ]
 )  # fmt: skip
 NAME = st.one_of(
     st.lists(SEGMENT, min_size=1, max_size=5).flatmap(
-        lambda parts: st.sampled_from([b":", b"/", b"::"]).map(lambda one: one.join(parts))
+        lambda parts: st.sampled_from([b":", b"/", b"::", b"<", b"{", b"\\"]).map(lambda one: one.join(parts))
     ),
     st.binary(max_size=20),
 )
@@ -85,7 +88,7 @@ def test_any_stands_for_names_and_not_for_identifiers(name: bytes, other: bytes,
     steps = folded(name, COLON)
     if at >= len(steps) or any(b"{" in step.name and not step.is_folded for step in steps):
         return
-    steps[at] = steps[at]._replace(name=b"{*}", is_folded=True)
+    steps[at] = steps[at]._replace(name=b"<*>", is_folded=True)
     matches = PatternMatcher([read_pattern(pattern_text(steps), COLON)], COLON)
     found = folded(other, COLON)
     fits = len(found) == len(steps) and all(
@@ -99,34 +102,41 @@ def test_examples_of_patterns() -> None:
     def has(pattern: str, name: str) -> bool:
         return NameFilter(parse(f"pattern:{pattern}"), COLON)(name.encode())
 
-    assert has("user:{id}:orders", "user:42:orders")
-    assert not has("user:{id}:orders", "user:anna:orders")
-    assert not has("user:{id}:orders", "user:42:orders:1")
-    assert has("user:{id}:", "user:42:orders:1")
-    assert not has("user:{id}", "user:42:orders")
-    assert has("user:{*}:orders", "user:anna:orders")
-    assert not has("user:{*}:orders", "user:42:orders")
-    assert has("{user:{id}}:cart", "{user:42}:cart")
-    assert not has("{user:{id}}:cart", "{user:x}:cart")
+    assert has("user:<id>:orders", "user:42:orders")
+    assert not has("user:<id>:orders", "user:anna:orders")
+    assert not has("user:<id>:orders", "user:42:orders:1")
+    assert has("user:<id>:", "user:42:orders:1")
+    assert not has("user:<id>", "user:42:orders")
+    assert has("user:<*>:orders", "user:anna:orders")
+    assert not has("user:<*>:orders", "user:42:orders")
+    assert has("{user:<id>}:cart", "{user:42}:cart")
+    assert not has("{user:<id>}:cart", "{user:x}:cart")
     assert has("user:42:orders", "user:42:orders")
-    assert has(r"a:\{id}", "a:{id}")
-    assert not has(r"a:\{id}", "a:5")
-    assert not has("a:{id}", "a:{id}")
-    assert has("page_{n}", "page_7")
-    assert has("page_{n}", "page_1234567")
-    assert not has("page_{n}", "page_x")
-    assert not has("page_{n}", "page7")
-    assert has("v1.user.{n}", "v1.user.42")
-    assert not has("v1.user.{n}", "v2.user.42")
-    assert has(r"page_\{n}", "page_{n}")
-    assert has("task-{uuid}:log", "task-550e8400-e29b-41d4-a716-446655440000:log")
-    assert has("rate:{ip}:login", "rate:2001:db8::7:login")
-    assert has("rate:{ip}:login", "rate:10.0.0.1:login")
-    assert not has("rate:{id}:", "rate:2001:db8::7:login")
+    assert has(r"a:\<id>", "a:<id>")
+    assert not has(r"a:\<id>", "a:5")
+    assert not has("a:<id>", "a:<id>")
+    assert has("page_<n>", "page_7")
+    assert has("page_<n>", "page_1234567")
+    assert not has("page_<n>", "page_x")
+    assert not has("page_<n>", "page7")
+    assert has("v1.user.<n>", "v1.user.42")
+    assert not has("v1.user.<n>", "v2.user.42")
+    assert has(r"page_\<n>", "page_<n>")
+    assert has("task-<uuid>:log", "task-550e8400-e29b-41d4-a716-446655440000:log")
+    assert has("rate:<ip>:login", "rate:2001:db8::7:login")
+    assert has("rate:<ip>:login", "rate:10.0.0.1:login")
+    assert not has("rate:<id>:", "rate:2001:db8::7:login")
     assert has("page_7", "page_7")
-    assert has("{*}", "page_7")
-    assert has("a:{}", "a:")
-    assert not has("a:{}", "a:b")
+    assert has("<*>", "page_7")
+    assert has("a:<>", "a:")
+    assert not has("a:<>", "a:b")
+
+
+@pytest.mark.parametrize("form", ["id", "uuid", "hash", "date", "ip", "email", "n", "*", "**", ""])
+@pytest.mark.parametrize("pattern", ["user:<%s>:x", "{a:<%s>}", "page_<%s>", "<%s>", "<id>-<%s>", r"\\<%s>", "a:<%s>:"])
+def test_placeholders_may_be_in_braces_as_earlier_versions_wrote_them(pattern: str, form: str) -> None:
+    text = (pattern % form).encode()
+    assert read_pattern(text.replace(b"<", b"{").replace(b">", b"}"), COLON) == read_pattern(text, COLON)
 
 
 PIECES = st.sampled_from(
@@ -153,7 +163,7 @@ PIECES = st.sampled_from(
 def test_keys_that_differ_in_digits_only(parts: list[bytes], others: list[bytes], rng: Random, by: Separators) -> None:
     key = by.values[0].join(parts)
     steps = folded(rng.choice([key, by.values[-1].join(others)]), by)[: rng.randint(1, 4)]
-    steps = [step._replace(name=b"{*}", is_folded=True) if rng.random() < 0.2 and step.name else step for step in steps]
+    steps = [step._replace(name=b"<*>", is_folded=True) if rng.random() < 0.2 and step.name else step for step in steps]
     numbered = [Identifiers(by.values).form(segment).numbered for segment, _ in KeySegments(by).of(key, 9)]
     steps = [
         step._replace(name=form, is_folded=True) if form is not None and rng.random() < 0.5 else step
@@ -186,15 +196,15 @@ def with_other_parts(key: bytes, rng: Random) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "line", ["user:{id}:cart", "page_{n}", "user:", "a:{{id}}:b", "rate:{ip}", "s:{uuid}", "c:{hash}:{id}"]
+    "line", ["user:<id>:cart", "page_<n>", "user:", "a:{<id>}:b", "rate:<ip>", "s:<uuid>", "c:<hash>:<id>"]
 )
 def test_keys_of_common_patterns_are_alike(line: str) -> None:
     matches = PatternMatcher([read_pattern(line.encode(), COLON)], COLON)
     typed = line + "x:5" if line.endswith(":") else line
     identifiers = {"id": "42", "n": "7", "ip": "10.0.0.1", "uuid": str(UUID(int=1 << 127)), "hash": "00ff00ff00"}
-    key = re.sub(r"\{(\w+)\}", lambda found: identifiers[found[1]], typed).encode()
+    key = re.sub(r"<(\w+)>", lambda found: identifiers[found[1]], typed).encode()
     assert matches(key)
-    assert matches.is_alike(key, has_hex="{uuid}" in line or "{hash}" in line)
+    assert matches.is_alike(key, has_hex="<uuid>" in line or "<hash>" in line)
 
 
 NAMED = QUERY.map(
@@ -205,14 +215,14 @@ NAMED = QUERY.map(
 
 @given(NAMED, st.lists(NAME, max_size=8), SEPARATORS)
 @example(Query((Term("glob", (b"[",)),)), [], Separators())
-@example(Query((Term("pattern", ("⛾a:{id}".encode(),)),)), [], Separators())
+@example(Query((Term("pattern", ("⛾a:<id>".encode(),)),)), [], Separators())
 @example(Query((Term("text", ("⛾a".encode(),)),)), [], Separators())
 @example(Query((Term("tag", ("⛾a".encode(),)),)), [], Separators())
 @example(Query((Term("text", (MARK,)),)), [b"a"], Separators())
 def test_the_server_filters_nothing_that_passes(query: Query, names: list[bytes], separators: Separators) -> None:
     names += [value for term in query.terms for value in term.names]
     names += [value.upper() for value in names]
-    texts = [name.replace("⛾".encode(), b"").replace(b"{id}", b"7") for name in names]
+    texts = [name.replace("⛾".encode(), b"").replace(b"<id>", b"7") for name in names]
     names += [raw for text in texts if (raw := raw_java_name(text)) is not None]
     names += [b"{%b}" % name for name in names]
     match = plan_of(query, separators).server.match
@@ -231,8 +241,8 @@ def test_the_server_filters_nothing_that_passes(query: Query, names: list[bytes]
         ("in:shop *:cart:*", b"*:cart:*", None),
         ("in:shop,app", None, None),
         ("!in:shop", None, None),
-        ("pattern:user:{id}:orders", b"user:*:orders", None),
-        ("pattern:user:{id}:", b"user:*:*", None),
+        ("pattern:user:<id>:orders", b"user:*:orders", None),
+        ("pattern:user:<id>:", b"user:*:*", None),
         ("tag:42", b"*{42}*", None),
         ("* type:hash", None, b"hash"),
         ("type:hash,set", None, None),

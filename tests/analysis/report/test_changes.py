@@ -48,7 +48,7 @@ def test_namespaces_grow_shrink_and_come() -> None:
 
 
 def test_what_may_have_been_counted_elsewhere_is_not_new() -> None:
-    many = leaf(b"{*}", 100, NodeKind.PATTERN)
+    many = leaf(b"<*>", 100, NodeKind.PATTERN)
     assert changes_of(report_of(many), report_of(leaf(b"a", 15), many))[b"a:"] == UNCLEAR
 
 

@@ -129,7 +129,7 @@ def test_a_key_and_a_namespace_of_one_name_are_two() -> None:
 def test_names_are_found_as_bytes_and_as_shown() -> None:
     diff = compare(made_report(), made_report())
     assert found(diff, "\x1b[31mred\udcff") is found(diff, "␛[31mred\\xff")
-    assert len(found(diff, "shop:user:{id}").path) == 3
+    assert len(found(diff, "shop:user:<id>").path) == 3
     assert diff.find("shop:nobody") is None
 
 
@@ -191,7 +191,7 @@ def test_memory_that_leaves_out_keys_is_at_least_so_much() -> None:
 
 def test_names_beyond_the_budget_may_be_among_the_others() -> None:
     other = Node(b"", b"", NodeKind.OTHER, node(b"x", (50, 500, 0)).stats)
-    many = node(b"{*}", (50, 500, 0), kind="PATTERN")
+    many = node(b"<*>", (50, 500, 0), kind="PATTERN")
     for folded in (other, many):
         diff = compare(report(node(b"a", (30, 300, 0)), node(b"big", (60, 900, 0))), report(folded))
         assert found(diff, "a").fate is Fate.UNCLEAR
@@ -202,15 +202,15 @@ def test_names_beyond_the_budget_may_be_among_the_others() -> None:
 
 def test_what_stands_for_many_names_did_not_grow_by_a_name_that_one_report_tells_apart() -> None:
     def many(keys: int) -> Node:
-        return node(b"{*}", (keys, keys * 10, 0), kind="PATTERN")
+        return node(b"<*>", (keys, keys * 10, 0), kind="PATTERN")
 
     diff = compare(report(many(100), node(b"a", (20, 200, 0))), report(many(121)))
     assert found(diff, "a").fate is Fate.UNCLEAR
-    assert found(diff, "{*}").keys.direction is Direction.GREW
+    assert found(diff, "<*>").keys.direction is Direction.GREW
     diff = compare(report(many(100), node(b"a", (20, 200, 0))), report(many(120)))
-    assert found(diff, "{*}").fate is Fate.UNCLEAR
+    assert found(diff, "<*>").fate is Fate.UNCLEAR
     diff = compare(report(many(100), node(b"a", (20, 200, 0))), report(many(120), node(b"a", (20, 200, 0))))
-    assert found(diff, "{*}").fate is Fate.GREW
+    assert found(diff, "<*>").fate is Fate.GREW
 
 
 def test_other_separators_leave_only_the_totals() -> None:

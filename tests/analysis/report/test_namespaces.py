@@ -117,7 +117,7 @@ def test_a_merged_name_is_estimated_by_the_mean_of_those_it_was_merged_with() ->
     figures = figures_of(found, b"user:nab:", 1)
     assert figures.memory_bytes is not None
     assert figures.memory_bytes.mark is Mark.ABOUT
-    assert figures.pattern == b"user:{*}:"
+    assert figures.pattern == b"user:<*>:"
 
 
 def test_what_came_after_the_report_has_no_figures() -> None:

@@ -132,10 +132,10 @@ def test_a_level_of_namespaces_is_found_by_its_path() -> None:
     assert texts(namespaces(EXACT), "namespace")[:2] == ["shop:", "queue:"]
     assert texts(namespaces(EXACT, (b"shop",)), "namespace") == ["shop:session:", "shop:user:", "shop:cache:"]
     below = namespaces(EXACT, (b"shop", b"user"))
-    assert texts(below, "namespace") == ["shop:user:{id}:"]
+    assert texts(below, "namespace") == ["shop:user:<id>:"]
     subject = below.subjects[0]
     assert isinstance(subject, tuple)
-    assert subject[-1] == Step(b"{id}", b":", NodeKind.PATTERN)
+    assert subject[-1] == Step(b"<id>", b":", NodeKind.PATTERN)
     assert texts(namespaces(EXACT, subject), "share_of_memory") == ["17%", "8%"]
     assert namespaces(EXACT, (b"nowhere",)).rows == ()
 
@@ -208,7 +208,7 @@ def test_denied_facts_say_so_and_the_rest_is_there() -> None:
 
 def test_the_outline_leaves_out_links_of_a_chain_and_what_is_small() -> None:
     names = texts(outline(EXACT), "namespace")
-    assert "shop:session:{uuid}:data" in names
+    assert "shop:session:<uuid>:data" in names
     assert "shop:session:" not in names
     assert not any("red" in name for name in names)
 

@@ -119,7 +119,7 @@ def test_how_a_name_is_shown() -> None:
         ("*:1", True),
         ("in:user", True),
         ("in:⛾user", True),
-        ("pattern:user:{id}", True),
+        ("pattern:user:<id>", True),
         ("re:^user:1$", True),
         ("!user:*", False),
         ("t", False),

@@ -105,7 +105,7 @@ async def test_it_is_the_report_of_one_server_with_all_keys(cluster: TestCluster
 
 @pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
 async def test_a_registry_counts_the_keys_of_all_nodes(cluster: TestCluster) -> None:
-    registry = read_registry('[[pattern]]\npattern = "user:{id}"\nplaceholders = { id = "int" }\ntype = "hash"\n')
+    registry = read_registry('[[pattern]]\npattern = "user:<id>"\nplaceholders = { id = "int" }\ntype = "hash"\n')
     cluster.fill(b"user:%d" % number for number in range(900))
     report = await report_of(target_of(cluster.members[0].server), registry=registry)
     assert report.summary.registry is not None

@@ -25,19 +25,19 @@ from tests.servers import Server
 
 TEXT = """
 [[pattern]]
-pattern = "user:{userId}:orders"
-references = [{ from = "member", to = "order:{member}", twin = "order:index:user:{userId}" }]
+pattern = "user:<userId>:orders"
+references = [{ from = "member", to = "order:<member>", twin = "order:index:user:<userId>" }]
 [[pattern]]
-pattern = "order:index:user:{userId}"
+pattern = "order:index:user:<userId>"
 [[pattern]]
 pattern = "user:list"
-references = [{ from = "member", to = "user:{member}" }]
+references = [{ from = "member", to = "user:<member>" }]
 [[pattern]]
-pattern = "user:{id}"
+pattern = "user:<id>"
 placeholders = { id = "int" }
-references = [{ from = "json:roleId", to = "role:{value}" }]
+references = [{ from = "json:roleId", to = "role:<value>" }]
 [[pattern]]
-pattern = "order:{id}"
+pattern = "order:<id>"
 """
 REGISTRY = read_registry(TEXT)
 USERS = 100
@@ -80,21 +80,21 @@ async def test_all_and_a_sample(valkey: Server) -> None:
     plant(valkey.admin)
     async with deployed(target_of(valkey)) as deployment:
         found = await checked(deployment, None)
-        orders = one(found, "user:{userId}:orders")
+        orders = one(found, "user:<userId>:orders")
         gone = {user for user in range(USERS) if user % GONE == 0}
         assert (orders.matching, orders.looked_at, orders.broken) == (USERS, USERS, len(gone))
         assert orders.values == 3 * USERS + 247
         assert orders.broken_values == len(gone) + 247
         key, missing = orders.examples[0]
         assert missing.startswith(b"order:" + key.split(b":")[1] + b"-")
-        twin = one(found, "user:{userId}:orders", is_twin=True)
-        assert (twin.target, twin.broken, twin.is_sample) == ("order:index:user:{userId}", USERS // UNLIKE, False)
+        twin = one(found, "user:<userId>:orders", is_twin=True)
+        assert (twin.target, twin.broken, twin.is_sample) == ("order:index:user:<userId>", USERS // UNLIKE, False)
         listed = one(found, "user:list")
         assert (listed.looked_at, listed.values, listed.examples) == (1, USERS + 1, [(b"user:list", b"user:nobody")])
-        assert one(found, "user:{id}").examples == [(b"user:0", b"role:9")]
+        assert one(found, "user:<id>").examples == [(b"user:0", b"role:9")]
         assert not found.touched
 
-        sampled = one(await checked(deployment, 40), "user:{userId}:orders")
+        sampled = one(await checked(deployment, 40), "user:<userId>:orders")
         assert (sampled.matching, sampled.looked_at, sampled.is_sample) == (USERS, 40, True)
         assert isinstance(sampled.broken, Estimate)
         assert sampled.broken_keys <= sampled.broken.low <= sampled.broken.value <= sampled.broken.high <= USERS
@@ -133,10 +133,10 @@ def test_what_check_says_of_them(valkey: Server, tmp_path: Path, capsys: pytest.
     found = [one for one in json.loads(capsys.readouterr().out)["findings"] if one["rule"].startswith("reference")]
     assert [one["rule"] for one in found].count("reference-dangling") == 3
     (twin,) = (one for one in found if one["rule"] == "reference-twin")
-    assert twin["where"] == "user:{userId}:orders"
+    assert twin["where"] == "user:<userId>:orders"
     run([*asked, "--references", "off"])
     assert "point to a key" not in capsys.readouterr().out
     run(asked)
     out = capsys.readouterr().out
-    assert "of user:{userId}:orders point to a missing key: member → order:{member}" in out
+    assert "of user:<userId>:orders point to a missing key: member → order:<member>" in out
     assert "user:list → user:nobody" in out

@@ -151,13 +151,13 @@ def of_equal_use(version: str) -> Iterator[TestCluster]:
 
 REGISTRY = """
 [[pattern]]
-pattern = "{what}:{id}"
+pattern = "<what>:<id>"
 placeholders = { id = "int", what = "word" }
 type = "string"
 size = "<=1K"
 ttl = "<=10d"
 [[pattern]]
-pattern = "{what}:{sort}:{**}"
+pattern = "<what>:<sort>:<**>"
 placeholders = { what = "word", sort = "word" }
 [naming]
 case = ["lower"]

@@ -144,7 +144,7 @@ async def test_references_are_looked_up_on_all_nodes(cluster: TestCluster, tmp_p
 pattern = "users"
 references = [{ from = "member", to = "user:{member}" }]
 [[pattern]]
-pattern = "user:{id}"
+pattern = "user:<id>"
 """
     )
     async with browsing(target_of(cluster.members[0].server), tmp_path) as session:

@@ -200,17 +200,17 @@ case = ["lower", "camel"]
 [glossary]
 usr = "user"
 [[pattern]]
-pattern = "user:{id}:cart"
+pattern = "user:<id>:cart"
 type = ["string", "hash", "list"]
 ttl = "1s..1h|none"
 size = "<=1000"
 length = "1..100"
 [[pattern]]
-pattern = "{{tag{n}}}:{id}"
+pattern = "{{tag<n>}}:<id>"
 placeholders = { n = "int" }
 ttl = "required"
 [[pattern]]
-pattern = "{anything}"
+pattern = "<anything>"
 size = ">=64"
 [[pattern]]
 pattern = "none"

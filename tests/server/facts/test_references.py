@@ -23,32 +23,32 @@ from tests.servers import Server
 REGISTRY = read_registry(
     """
 [[pattern]]
-pattern = "user:{userId}:orders"
-references = [{ from = "member", to = "order:{member}", twin = "order:index:user:{userId}" }]
+pattern = "user:<userId>:orders"
+references = [{ from = "member", to = "order:<member>", twin = "order:index:user:<userId>" }]
 [[pattern]]
 pattern = "user:list"
-references = [{ from = "member", to = "user:{member}" }]
+references = [{ from = "member", to = "user:<member>" }]
 [[pattern]]
-pattern = "order:index:user:{userId}"
+pattern = "order:index:user:<userId>"
 [[pattern]]
-pattern = "order:{id}"
+pattern = "order:<id>"
 placeholders = { id = "int" }
-references = [{ from = "json:userId", to = "user:{value}" }, { from = "json:lines[].dish", to = "dish:{value}" }]
+references = [{ from = "json:userId", to = "user:<value>" }, { from = "json:lines[].dish", to = "dish:<value>" }]
 [[pattern]]
-pattern = "user:index:email:{email}"
-references = [{ from = "value", to = "user:{value}" }]
+pattern = "user:index:email:<email>"
+references = [{ from = "value", to = "user:<value>" }]
 [[pattern]]
-pattern = "session:{id}"
+pattern = "session:<id>"
 references = [
-    { from = "field:userId", to = "user:{value}" },
-    { from = "fields", to = "f:{field}" },
-    { from = "key", to = "lock:{id}" },
+    { from = "field:userId", to = "user:<value>" },
+    { from = "fields", to = "f:<field>" },
+    { from = "key", to = "lock:<id>" },
 ]
 [[pattern]]
-pattern = "queue:{name}"
-references = [{ from = "member", to = "{member}" }]
+pattern = "queue:<name>"
+references = [{ from = "member", to = "<member>" }]
 [[pattern]]
-pattern = "user:{id}"
+pattern = "user:<id>"
 """
 )
 LONG = 300

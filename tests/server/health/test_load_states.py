@@ -40,15 +40,15 @@ async def test_slow_commands_by_namespace(server: Server) -> None:
     async with looking(server, ANY_TIME) as looked:
         await looked.look()
     rows = {(str(row[0]), row[1]): row for row in looked.table("slow", "slow").rows}
-    assert rows["SMEMBERS", b"shop:tags:{id}"][2] == 4
+    assert rows["SMEMBERS", b"shop:tags:<id>"][2] == 4
     assert rows["KEYS", None][2] == 4
     assert rows["FLUSHALL", None][2] == 1
     assert all("nightly" in str(rows[one][-1]) for one in (("KEYS", None), ("FLUSHALL", None)))
     found = {str(one.where).partition(" ")[2]: one for one in looked.health.found.findings}
-    of_tags = found["SMEMBERS of shop:tags:{id}"]
+    of_tags = found["SMEMBERS of shop:tags:<id>"]
     assert of_tags.rule == "command-slow"
     assert "4 times" in of_tags.title
-    assert of_tags.query == "pattern:shop:tags:{id}"
+    assert of_tags.query == "pattern:shop:tags:<id>"
     assert any("nightly" in text for text in of_tags.evidence)
     assert "KEYS" in found
     line = looked.line("slow", "slow_entries")

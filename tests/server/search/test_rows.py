@@ -37,7 +37,7 @@ from tests.servers import Server
 COLON = Separators()
 LINES = (
     "", "cart", "Cart", "user:*:cart", "user:?:[a-z]*", "*é*", r"re:^user:\d+", "re:^.{7}$", "in:user", "!in:user",
-    "in:{a", "pattern:user:{id}:cart", "tag:a:b", "slot:0-8000", "type:hash", "!type:hash size>100", "ttl:none",
+    "in:{a", "pattern:user:<id>:cart", "tag:a:b", "slot:0-8000", "type:hash", "!type:hash size>100", "ttl:none",
     "ttl<2h", "ttl:1h..10d cart", "expires>2026-01-01", "enc:listpack,embstr", "idle<1d", "len:3",
     "len>2 type:string,zset", "size>10G",
 )  # fmt: skip

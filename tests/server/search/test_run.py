@@ -130,7 +130,7 @@ async def test_what_is_found_is_what_asking_about_each_key_finds(server: Server)
 async def test_names_match_as_they_do_here(server: Server) -> None:
     grown(server.client(), keys=800, seed=3)
     keys = Asked(server).keys
-    lines = ["*:*[0-9]", "Mail", r"re:^[a-z]+:\d+", "pattern:{*}:{id}", "pattern:shop:", "in:app,queue", "!user"]
+    lines = ["*:*[0-9]", "Mail", r"re:^[a-z]+:\d+", "pattern:<*>:<id>", "pattern:shop:", "in:app,queue", "!user"]
     async with connected(target_of(server)) as connection:
         for line in lines:
             assert names(await found(connection, line)) == {*NameFilter(parse(line), COLON).keep(keys)}, line

@@ -36,7 +36,7 @@ from tests.tui.analyse.fixed_analysis import FixedAnalysis
 from tests.tui.visiting import check_text
 
 NAMES = st.one_of(
-    st.sampled_from([b"a", b"shop", b"{id}", b"\x1b[31m", "日本".encode(), b"\xff\xfe", b""]), st.binary()
+    st.sampled_from([b"a", b"shop", b"<id>", b"\x1b[31m", "日本".encode(), b"\xff\xfe", b""]), st.binary()
 )
 
 

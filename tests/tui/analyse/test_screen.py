@@ -134,11 +134,11 @@ async def test_zooming_in_and_out() -> None:
         await user.press("enter")
         assert user.rows == ["shop:session:", "shop:user:", "shop:cache:"]
         await user.press("down", "right")
-        assert user.rows == ["shop:user:{id}:profile", "shop:user:{id}:orders"]
+        assert user.rows == ["shop:user:<id>:profile", "shop:user:<id>:orders"]
         await user.press("enter")
         found = user.screen.app.screen
         assert isinstance(found, FindScreen), "there is nothing below but keys"
-        assert str(found.search.query) == "pattern:shop:user:{id}:profile"
+        assert str(found.search.query) == "pattern:shop:user:<id>:profile"
         await user.press("escape")
         await user.until(lambda: user.screen.app.screen is user.screen)
         await user.press("escape")

@@ -90,11 +90,11 @@ async def test_a_decoder_that_recognises_nothing_is_chosen_by_name_and_remembere
         assert "数据" not in visitor.text()
         assert "decoders" not in str(settings.settings.decoders)
         await choose(visitor, "GB18030")
-        await visitor.until_shown('"数据"', "› JSON by hand", "for user:{id}:profile")
+        await visitor.until_shown('"数据"', "› JSON by hand", "for user:<id>:profile")
         await open_key(visitor, b"user:2:profile")
         await visitor.until_shown('"数据"', "by hand")
         await open_key(visitor, b"user:3:profile")
-        await visitor.until_shown("chosen for user:{id}:profile")
+        await visitor.until_shown("chosen for user:<id>:profile")
         await open_key(visitor, b"user:3:other")
         assert "by hand" not in visitor.text()
     settings.flush()
@@ -120,7 +120,7 @@ async def test_a_decoder_of_a_field_holds_for_that_field_and_its_rows(valkey: Se
         await visitor.press("enter")
         await visitor.until(lambda: visitor.pane.value.value.opened, "the field")
         await choose(visitor, "GB18030")
-        await visitor.until_shown('"a"', "h:{id} › blob")
+        await visitor.until_shown('"a"', "h:<id> › blob")
         await open_key(visitor, b"h:2")
         await visitor.until_shown("› JSON {2}")
         assert visitor.text().count("JSON {2}") == 1
@@ -207,10 +207,10 @@ async def test_bytes_that_look_like_a_bitmap_can_be_decoded_by_hand(valkey: Serv
 
 def test_a_place_is_the_pattern_of_a_key_and_a_field() -> None:
     decoders = ChosenDecoders(SettingsFile(), Separators((b":",)))
-    assert decoders.place(b"user:42:profile", b"string") == "user:{id}:profile"
+    assert decoders.place(b"user:42:profile", b"string") == "user:<id>:profile"
     assert decoders.place(b"user:\xff:\n", b"string") == r'"user:\xff:\n"'
     item = RowItem(ItemKind.ELEMENT)
-    assert decoders.place(b"q:7", b"list", item) == "q:{id} › element"
+    assert decoders.place(b"q:7", b"list", item) == "q:<id> › element"
     assert decoders.place(b"x" * 600, b"string") == ""
 
 
@@ -218,7 +218,7 @@ def test_a_choice_is_remembered_and_forgotten_but_not_text_and_hex(tmp_path: Pat
     path = tmp_path / "settings.toml"
     settings = SettingsFile(path)
     decoders = ChosenDecoders(settings, Separators((b":",)))
-    places = ["user:{id}:profile", r'"user:\xff.\n"', "a.b 'c' [d] = #", "日本:{id} › 名"]
+    places = ["user:<id>:profile", r'"user:\xff.\n"', "a.b 'c' [d] = #", "日本:<id> › 名"]
     for place in places:
         assert decoders.choose(place, "gzip › JSON")
         assert not decoders.choose(place, "hex")

@@ -103,7 +103,7 @@ def test_biggest_keys_and_patterns_stand_above_what_is_directly_below() -> None:
     text = shown(STORE.root.child(b"shop:"), TreeFigures(REPORT))
     assert text.index("Biggest keys") < text.index("Patterns") < text.index("directly below")
     assert "cache:product:107  " in text
-    assert "user:{id}:profile" in text
+    assert "user:<id>:profile" in text
     assert "Exact, analysed 12m ago." in text
 
 
@@ -116,7 +116,7 @@ def test_where_no_big_key_is_it_says_how_big_its_keys_can_be() -> None:
 
 def test_one_of_a_pattern_says_whose_mean_it_is() -> None:
     node = STORE.root.child(b"{user:7}:")
-    assert "≈ estimated from the mean of {user:{id}}:, analysed 12m ago." in shown(node, TreeFigures(REPORT))
+    assert "≈ estimated from the mean of {user:<id>}:, analysed 12m ago." in shown(node, TreeFigures(REPORT))
 
 
 @pytest.mark.parametrize("more", [b"jobs:more", b"new:1"])

@@ -22,7 +22,7 @@ REGISTRY = read_registry(
 type-wrong = "warn"
 
 [[pattern]]
-pattern = "shop:user:{userId}:profile"
+pattern = "shop:user:<userId>:profile"
 type = "hash"
 ttl = "30m"
 size = "<=1M"
@@ -31,12 +31,12 @@ owner = "accounts"
 scene = "login"
 
 [[pattern]]
-pattern = "shop:session:{id}"
+pattern = "shop:session:<id>"
 purpose = "Session"
 deprecated = "use auth:session:…"
 
 [[pattern]]
-pattern = "lock:{**}"
+pattern = "lock:<**>"
 type = "list"
 length = "<=2"
 """
@@ -58,7 +58,7 @@ def facts_of(key: bytes = KEY, key_type: bytes = b"hash", length: int = 3) -> Ke
 
 def test_a_key_says_what_it_is_for_and_what_is_broken_first() -> None:
     assert lines(KEY, facts_of()) == [
-        "pattern shop:user:{userId}:profile · owner accounts",
+        "pattern shop:user:<userId>:profile · owner accounts",
         "for Name, e-mail and role of a user · login",
         "rules ✗ TTL: expected 30m, has none · ✓ hash · ✓ size <=1M",
     ]
@@ -111,7 +111,7 @@ def test_any_key_has_its_lines_within_the_width(key: bytes, width: int, facts: K
 
 
 def test_texts_of_a_registry_are_not_trusted() -> None:
-    hostile = read_registry('[[pattern]]\npattern = "a:{b}"\npurpose = "\\u001b[31m"\nowner = "\\u202e"\n')
+    hostile = read_registry('[[pattern]]\npattern = "a:<b>"\npurpose = "\\u001b[31m"\nowner = "\\u202e"\n')
     found = RegistryLines(hostile).lines(b"a:1", None, 80)
     assert not HOSTILE.search("".join(span.text for line in found for span in line))
 
@@ -121,7 +121,7 @@ async def test_they_are_below_the_facts(size: tuple[int, int]) -> None:
     async with browsing(size=size, registry=REGISTRY) as user:
         await user.go(KEY)
         head = [said(line) for line in user.screen.detail_pane._head.lines]
-        assert head[6].startswith("pattern shop:user:{userId}:profile")
+        assert head[6].startswith("pattern shop:user:<userId>:profile")
         assert head[8].startswith("rules ")
         assert user.screen.detail_pane._head.size.height == 9
 

@@ -155,13 +155,13 @@ def test_levels_stand_for_all_that_is_folded_before_them() -> None:
     names += [b"rank_daily_%d" % n for n in range(300)]
     schema = schema_of(names)
     rows = opened(schema)
-    assert written(rows) == ["user:", "user:{id}:", "user:{id}:profile", "user:{id}:orders", "rank_daily_{n}"]
+    assert written(rows) == ["user:", "user:<id>:", "user:<id>:profile", "user:<id>:orders", "rank_daily_<n>"]
     layout = lay_out_levels(80, ALL_COLUMNS, 30, is_analysed=False, sort=Sort.COUNT)
     shown = ["".join(span.text for span in level_line(level, schema, layout)) for level in rows.rows]
-    assert shown[1].startswith("   ▾ {id} ×180 ")
+    assert shown[1].startswith("   ▾ <id> ×180 ")
     assert shown[3].split()[:2] == ["orders", "160"]
-    assert shown[4].startswith("   rank_daily_{n} ×300 ")
-    assert schema_title(rows.rows[3], None, SafeText("by names"), 60) == "Schema › user › {id} · by names"
+    assert shown[4].startswith("   rank_daily_<n> ×300 ")
+    assert schema_title(rows.rows[3], None, SafeText("by names"), 60) == "Schema › user › <id> · by names"
     assert schema_title(rows.rows[3], None, SafeText("by names"), 20) == "Schema · by names"
     assert schema_title(rows.rows[3], None, SafeText("by names"), 10) == "Schema"
 
@@ -228,17 +228,17 @@ async def test_the_schema_takes_the_place_of_the_names_and_goes_back_to_where_it
         await user.go(b"shop:user:7:profile")
         await user.press("F")
         assert header(user).startswith(" Schema · by names")
-        assert pattern(user) == b"shop:user:{id}:profile"
-        assert any("{id} ×" in line for line in lines(user))
+        assert pattern(user) == b"shop:user:<id>:profile"
+        assert any("<id> ×" in line for line in lines(user))
         assert user.screen.tree_pane.has_class("-schema")
         assert user.has_keyboard(user.screen.tree_pane.schema)
         assert "Keys" in user.footer
         assert "F Names" in user.footer
         assert "Exact, from the names." in user.body
-        assert "shop:user:{userId}:profile" in user.body
+        assert "shop:user:<userId>:profile" in user.body
         assert "owner accounts" in user.body
         await user.press("left", "left")
-        assert pattern(user) == b"shop:user:{id}:"
+        assert pattern(user) == b"shop:user:<id>:"
         assert not cursor(user).is_open
         await user.press("space", "right", "right", "backspace", "backspace", "right_curly_bracket")
         assert cursor(user).parent is not None
@@ -281,20 +281,20 @@ async def test_where_names_cannot_be_counted_it_says_why(monkeypatch: pytest.Mon
 async def test_enter_lists_the_keys_of_a_level_or_of_those_that_a_filter_leaves_and_escape_comes_back() -> None:
     async with browsing() as user:
         await user.press("F", "f", *"lock", "escape", "asterisk", "down", "down")
-        assert pattern(user) == b"lock:order:{id}"
+        assert pattern(user) == b"lock:order:<id>"
         await user.pilot.press("enter")
         await until(user.pilot, lambda: isinstance(user.pilot.app.screen, FindScreen))
         (search,) = user.session.searches
-        assert str(search.query) == "pattern:lock:order:{id}"
+        assert str(search.query) == "pattern:lock:order:<id>"
         assert search.count == 300
         await user.pilot.press("escape")
         await until(user.pilot, lambda: user.pilot.app.screen is user.screen)
         await user.settled()
-        assert pattern(user) == b"lock:order:{id}"
+        assert pattern(user) == b"lock:order:<id>"
         place = user.screen.place
         await user.press("F")
         user.screen.show_place(place)
-        await user.until(lambda: user.screen.tree_pane.is_schema and pattern(user) == b"lock:order:{id}")
+        await user.until(lambda: user.screen.tree_pane.is_schema and pattern(user) == b"lock:order:<id>")
         await user.press("tab", "down", "enter")  # an example
         await user.until(lambda: not user.screen.tree_pane.is_schema and user.name.startswith(b"lock:order:"))
         await user.press("escape")
@@ -344,7 +344,7 @@ async def test_an_analysis_fills_the_columns_and_rows_are_sorted_by_them() -> No
         assert pattern(user) == b"huge"
         await user.press("S")
         await user.press("home")
-        assert pattern(user) == b"{}"
+        assert pattern(user) == b"<>"
         await user.press("F")
         assert "memory ↑" in header(user)
 
@@ -370,13 +370,13 @@ async def test_without_rows_it_says_why_and_while_a_scan_goes_on_more_names_come
         session.revision += 1
         await user.until(lambda: bool(lines(user)))
         await user.press("end")
-        assert pattern(user) == b"user:{id}:cart"
+        assert pattern(user) == b"user:<id>:cart"
         assert "≥ 100" in lines(user)[0]
         assert "At least, from the known names." in user.body
         session.store.add([b"user:%d:name" % number for number in range(100)])
         session.revision += 1
         await user.until(lambda: "≥ 200" in lines(user)[0])
-        assert pattern(user) == b"user:{id}:cart"
+        assert pattern(user) == b"user:<id>:cart"
         session.store.complete = True
         session.status = replace(session.status, complete=True, progress=Progress(state=ScanState.DONE, fraction=1.0))
         session.revision += 1
@@ -404,9 +404,9 @@ async def test_a_walk_through_the_schema(valkey: Server, tmp_path: Path) -> None
     async with visiting(parse_target(valkey.url), tmp_path) as visitor:
         await visitor.whole()
         await visitor.press("F")
-        await visitor.until_shown("Schema", "{id} ×200", "rank_daily_{n} ×200", "orders", "390")
+        await visitor.until_shown("Schema", "<id> ×200", "rank_daily_<n> ×200", "orders", "390")
         visitor.check_painted()
-        for key, wanted in (("down", b"user:{id}:"), ("down", b"user:{id}:profile"), ("down", b"user:{id}:orders")):
+        for key, wanted in (("down", b"user:<id>:"), ("down", b"user:<id>:profile"), ("down", b"user:<id>:orders")):
             await visitor.press(key)
             await visitor.until(lambda wanted=wanted: visited_pattern(visitor) == wanted, "the next level")  # type: ignore[misc]
         await visitor.press("enter")
@@ -430,7 +430,7 @@ async def test_a_walk_through_the_schema(valkey: Server, tmp_path: Path) -> None
         await visitor.press("escape")
         await visitor.until(lambda: visitor.app.screen is visitor.browse, "the tree")
         await visitor.press("F", "end")
-        await visitor.until_shown("no TTL", "{id} ×200")
+        await visitor.until_shown("no TTL", "<id> ×200")
         await visitor.press("home")
         await visitor.until(lambda: visited_pattern(visitor) == b"user:", "the first level")
         await visitor.until_shown("hash", "200", "set", "190", "No key has a TTL.")

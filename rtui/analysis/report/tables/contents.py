@@ -28,7 +28,7 @@ _PURPOSE: Final = Column("purpose", "purpose", Unit.TEXT, 24)
 _RULE: Final = Column("rule", "rule", Unit.TEXT, 20)
 _EXPECTED: Final = Column("expected", "expected", Unit.TEXT, 12, "By the registry")
 _EXAMPLE: Final = Column("example", "example", Unit.NAME, 0, "One of the keys")
-_NAMESPACE: Final = Column("namespace", "namespace", Unit.NAME, 0, "The beginning of the keys; {id} and the like")
+_NAMESPACE: Final = Column("namespace", "namespace", Unit.NAME, 0, "The beginning of the keys; <id> and the like")
 _WHERE: Final = Column(
     "where", "where", Unit.MIX, 32, "Registered patterns, or how the keys begin; * is without namespace"
 )

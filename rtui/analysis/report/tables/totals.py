@@ -27,7 +27,7 @@ from rtui.analysis.report.tables.table import (
 )
 from rtui.keyspace.text.display import display
 
-NAMESPACE = Column("namespace", "namespace", Unit.NAME, 0, "The beginning of the keys; {id} and the like are patterns")
+NAMESPACE = Column("namespace", "namespace", Unit.NAME, 0, "The beginning of the keys; <id> and the like are patterns")
 _MEMORY = Column("memory", "memory", Unit.BYTES, 8, "Sum of MEMORY USAGE")
 _SHARE = Column("share_of_memory", "share", Unit.SHARE, 5, "Of the memory of all keys")
 _MEAN = Column("memory_mean", "mean", Unit.BYTES, 7, "Mean memory of a key")
