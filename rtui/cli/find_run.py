@@ -109,6 +109,9 @@ async def _find(
         watch = ConnectionWatch(deployment.home, run.control.stop)
         await _write_while_running(run, output, interrupts)
     notes = (*run.notes, *(in_shell(one) for one in query.doubts if not run.count), summary(run))
+    if output.left_out:
+        left_out = SafeText(f"{humanize.keys(output.left_out)} not written: the name holds a NUL. Use --format jsonl.")
+        notes = (*notes, left_out)
     output.end(run.count, is_exact=run.mark is Mark.EXACT, notes=(*map(in_shell, query.hints), *notes))
     failure = run.failure
     if failure is None and watch.failure is not None:

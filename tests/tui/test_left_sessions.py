@@ -16,6 +16,7 @@ from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.connect import LeaveScreen
 from rtui.tui.kit.choice import QuitScreen
+from tests.proxy import DelayProxy
 from tests.server.targets import target_of
 from tests.servers import Server
 from tests.tui.analyse.test_live import fill
@@ -34,10 +35,13 @@ def asks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def amid_an_analysis(server: Server, folder: Path) -> AsyncIterator[tuple[Visitor, BrowsingSession]]:
-    """A user back in the tree, with an analysis that can't end before they let it."""
+async def amid_an_analysis(
+    server: Server, folder: Path, target: Target | None = None
+) -> AsyncIterator[tuple[Visitor, BrowsingSession]]:
+    """A user back in the tree, with an analysis that can't end before they let it; `target` leads to the server."""
     fill(server, KEYS)
-    app = RtuiApp(BrowseOptions(target=target_of(server), keep=True), recent=RecentServers(folder / "recent.json"))
+    options = BrowseOptions(target=target or target_of(server), keep=True)
+    app = RtuiApp(options, recent=RecentServers(folder / "recent.json"))
     async with visiting(app.options.target, folder, app=app, size=(120, 36)) as visitor:
         await visitor.whole()
         session = visitor.session
@@ -136,7 +140,10 @@ async def test_ending_it_keeps_a_partial_report(
     monkeypatch.setattr("rtui.server.analysis.run.FIRST_REPORT_S", 0.01)
     monkeypatch.setattr("rtui.server.analysis.run.REPORT_EVERY_S", 0.01)
     monkeypatch.setattr("rtui.server.analysis.run.REPORT_SHARE", 1.0)
-    async with amid_an_analysis(valkey, tmp_path) as (visitor, session):
+    async with (
+        DelayProxy(valkey.port, 0.01, records=False) as link,  # the pass outlasts its first report
+        amid_an_analysis(valkey, tmp_path, Target(port=link.port)) as (visitor, session),
+    ):
         session.analysis.control.unsuspend()
         await visitor.until(lambda: seen_keys(session), "figures")
         session.analysis.control.suspend()

@@ -4,7 +4,7 @@ Every format but text and raw has the columns `key` and `key_quoted`, then facts
 `ttl_ms` (-1 without a TTL), `memory_bytes`, `length`, `encoding`, `idle_s`, `frequency`, `slot`. Numbers are whole; an
 unknown one is empty, or null. `key` is text, in JSON null where the name is no UTF-8; `key_quoted` has every byte, as
 `redis-cli --quoted-input` reads it. Text has a line for each key: facts where they are wanted, then the name, made safe
-to show. Raw is bare names, a NUL behind each.
+to show. Raw is bare names, a NUL behind each; names that hold one are left out and counted.
 
 The end says whether these are all keys: members of the JSON object, in lines of JSON an object without a key, in CSV a
 row of no key, in Markdown a paragraph.
@@ -70,7 +70,7 @@ class FoundKeys:
         self._display = Display() if shown is None else shown
         self._names = ["key", "key_quoted", *(FIELD_NAMES[one] for one in columns)]
         self._is_begun = False
-        self._written = 0
+        self._written = self.left_out = 0
 
     def write(self, records: Sequence[KeyRecord]) -> None:
         """Write some keys."""
@@ -79,6 +79,8 @@ class FoundKeys:
         self._begin()
         match self._form:
             case "raw":
+                count, records = len(records), [one for one in records if b"\0" not in one.key]
+                self.left_out += count - len(records)
                 text: str | bytes = b"".join(one.key + b"\0" for one in records)
             case "json":
                 commas = (",\n" if self._written or at else "\n" for at in range(len(records)))

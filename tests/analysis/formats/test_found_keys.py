@@ -7,7 +7,7 @@ import json
 from io import StringIO
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rtui.analysis.formats.found_keys import FIELD_NAMES, FOUND_FORMATS, FoundKeys
@@ -73,12 +73,15 @@ def test_every_format_has_the_same_columns_and_values(records: list[KeyRecord]) 
 
 
 @given(RECORDS)
-def test_raw_has_every_byte_and_text_a_line_each(records: list[KeyRecord]) -> None:
+@example([KeyRecord(key=b"a\0b"), KeyRecord(key=b"b")])
+def test_raw_has_every_name_that_a_nul_can_end_and_text_a_line_each(records: list[KeyRecord]) -> None:
     parts: list[str | bytes] = []
     output = FoundKeys(parts.append, "raw", "", [])
     output.write(records)
     output.end(len(records), is_exact=True, notes=())
-    assert b"".join(part for part in parts if isinstance(part, bytes)).split(b"\0")[:-1] == [one.key for one in records]
+    names = b"".join(part for part in parts if isinstance(part, bytes)).split(b"\0")[:-1]
+    assert names == [one.key for one in records if b"\0" not in one.key]
+    assert output.left_out == len(records) - len(names)
     assert len(written("text", records).splitlines()) == len(records)
 
 
