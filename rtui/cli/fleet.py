@@ -1,10 +1,11 @@
-"""`rtui fleet`: state and findings of many servers."""
+"""`rtui fleet`: state and findings of many servers, on a screen or once."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -20,7 +21,15 @@ from rtui.cli.connection import (
     connection_options,
 )
 from rtui.cli.help import Command
-from rtui.cli.options import log_option, registry_choice, registry_options, result_options
+from rtui.cli.options import (
+    appearance_options,
+    log_option,
+    registry_choice,
+    registry_options,
+    require_terminal,
+    result_options,
+    terminal_options,
+)
 from rtui.cli.output import METRICS, Output, failures_in
 from rtui.registry.rules import Severity
 from rtui.server.wire.errors import ExitCode, TargetError
@@ -92,7 +101,7 @@ its labels are in profiles.toml: labels.team = "shop". Without any target it
 is about all profiles. Rules about keys need rtui check of each server.
 """,
     examples=(
-        "rtui fleet 10.0.0.5 10.0.0.6 cache:6380",
+        "rtui fleet 10.0.0.5 10.0.0.6 cache:6380    a screen; Enter opens a server",
         "rtui fleet --targets prod.txt --group-by team -o fleet.json",
     ),
     codes={
@@ -117,6 +126,8 @@ is about all profiles. Rules about keys need rtui check of each server.
 @result_options(*FORMATS)
 @registry_options
 @log_option
+@appearance_options
+@click.option("--demo", "is_demo", is_flag=True, help="Show a few small servers of our own.")
 @click.help_option("--help")
 def command(
     connection: ConnectionOptions,
@@ -128,15 +139,57 @@ def command(
     fail_on: str,
     file: Output,
     log_file: Path | None,
+    is_demo: bool,
+    ascii_only: bool,
+    theme: str | None,
     **asked: Any,
 ) -> None:
-    """Print state, findings and main metrics of many servers, a row each."""
-    with failures_in(file, "fleet"):
+    """Show state, findings and main metrics of many servers; in a pipe, or with --format, print them once."""
+    if is_demo and (files or profiles or labels):
+        raise click.UsageError("--demo brings servers of its own.")
+    if is_demo:
+        connection.require_no_server()
+    with failures_in(file, "fleet"), _demo(is_demo) as demo:
         choice = registry_choice(asked)
-        targets = fleet_targets(connection, files, profiles, labels)
+        targets = demo or fleet_targets(connection, files, profiles, labels)
+        if file.is_terminal and sys.stdin.isatty() and not file.is_chosen and group_by is None:
+            require_terminal("the screen needs one; --format text prints")
+            look = {"ascii_only": ascii_only, "theme": theme, **terminal_options()}
+            sys.exit(_shown(targets, choice, connection.timeout_s, log_file, look))
         servers, ended = _asked(targets, choice, connection.timeout_s, log_file)
         file.write(_written(servers, file, group_by))
     sys.exit(ended or _exit_code(servers, Severity(fail_on)))
+
+
+@contextmanager
+def _demo(is_wanted: bool) -> Iterator[list[Target]]:
+    """Give the servers of the demo; none without it."""
+    if not is_wanted:
+        yield []
+        return
+    from rtui.demo.load import demo_fleet  # noqa: PLC0415 - only the demo needs it
+
+    with demo_fleet() as targets:
+        yield targets
+
+
+def _shown(
+    targets: Sequence[Target],
+    choice: RegistryChoice,
+    timeout_s: float | None,
+    log_file: Path | None,
+    look: dict[str, Any],
+) -> int:
+    """Show the servers on a screen until the user leaves; return the exit code."""
+    from rtui.cli.run import command_log  # noqa: PLC0415 - the help must not wait for it
+    from rtui.server.health.fleet import Fleet  # noqa: PLC0415
+    from rtui.server.options import BrowseOptions  # noqa: PLC0415
+    from rtui.tui.run import run_fleet  # noqa: PLC0415
+
+    registry_of = registries(choice)
+    options = BrowseOptions(registry_choice=choice, registry=registry_of(Target()), **look)
+    with command_log(log_file) as log:
+        return run_fleet(Fleet(targets, log, registry_of=registry_of, limit_s=timeout_s), options)
 
 
 def registries(choice: RegistryChoice) -> Any:

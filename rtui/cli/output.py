@@ -142,6 +142,8 @@ class Output:
         if given is None and formats and by_name not in formats:
             raise click.UsageError(f"{by_name} is not a format of this command: name one of {', '.join(formats)}.")
         self.form = given or by_name
+        self.is_chosen = given is not None
+        """Whether the format was named."""
 
     @property
     def is_standard(self) -> bool:

@@ -13,8 +13,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -26,6 +26,7 @@ import rtui
 from rtui.demo.keyspaces import write_groups
 from rtui.demo.writes import Write
 from rtui.embedded.server import EmbeddedServer
+from rtui.keyspace.text.display import SafeText
 from rtui.server.files import report_name, server_digest
 from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay
 from rtui.server.wire.target import Target
@@ -93,6 +94,34 @@ def demo_server(keys: int = DEFAULT_DEMO_KEYS, day: DemoDay = "bad") -> Iterator
         finally:
             loader.kill()
             loader.wait()
+
+
+DEMO_FLEET: Final[Mapping[str, tuple[Mapping[str, str], Sequence[tuple[str, str]]]]] = {
+    "carts-1": ({"team": "shop", "zone": "a"}, [("maxmemory", "64mb"), ("maxmemory-policy", "allkeys-lru")]),
+    "carts-2": ({"team": "shop", "zone": "b"}, [("maxmemory", "2450kb"), ("maxmemory-policy", "noeviction")]),
+    "sessions": ({"team": "login", "zone": "a"}, [("maxmemory", "64mb"), ("maxmemory-policy", "volatile-ttl")]),
+    "mail-queue": ({"team": "mail", "zone": "a"}, [("maxmemory", "64mb")]),
+}
+"""Servers with their labels and settings."""
+
+DEMO_FLEET_KEYS: Final = 2_000
+"""Keys of each of them."""
+
+
+@contextmanager
+def demo_fleet() -> Iterator[list[Target]]:
+    """Start a few small servers with some keys, and name one that is gone; stop them at the end of the block."""
+    targets: list[Target] = []
+    with ExitStack() as stack:
+        for name, (labels, settings) in DEMO_FLEET.items():
+            server = stack.enter_context(EmbeddedServer(settings))
+            loader = start_loading(server, DEMO_FLEET_KEYS, "good")
+            stack.callback(loader.wait)
+            stack.callback(loader.kill)
+            pairs = tuple((SafeText(key), SafeText(value)) for key, value in labels.items())
+            targets.append(Target(socket_path=server.socket_path, name=name, labels=pairs))
+        gone = Target(socket_path=f"{targets[0].socket_path}.gone", name="search", labels=targets[0].labels)
+        yield [*targets, gone]
 
 
 def start_loading(server: EmbeddedServer, keys: int, day: DemoDay = "bad") -> subprocess.Popen[bytes]:

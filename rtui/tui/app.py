@@ -84,6 +84,10 @@ class RtuiApp(TerminalApp):
     ENABLE_COMMAND_PALETTE = False
     offers_servers: ClassVar[bool] = True
     """Whether servers can be gone to by name."""
+    begins_connected: ClassVar[bool] = True
+    """Whether the server of the options is connected to before the first screen."""
+    leads_back: ClassVar[bool] = False
+    """Whether Escape leaves a server."""
 
     def __init__(
         self,
@@ -130,7 +134,7 @@ class RtuiApp(TerminalApp):
         """Connect; go on with the first screen once that is done, or takes too long."""
         if self._recording is not None:
             self._recording.begin(self.options, self.settings.settings)
-        if self.options.chooses_server:
+        if self.options.chooses_server or not self.begins_connected:
             return
         session = self._new_session()
         start = asyncio.create_task(session.start(), name="rtui connect")
@@ -216,6 +220,7 @@ class RtuiApp(TerminalApp):
             is_filling=self.options.is_filling,
             settings=self.settings,
             registry=self.options.registry,
+            leads_back=self.leads_back,
         )
 
     def on_unmount(self) -> None:
@@ -373,6 +378,16 @@ class RtuiApp(TerminalApp):
         """
         if self.recorder is not None and replace(target, db=0) != replace(self.options.target, db=0):
             self.recorder.end("server")
+        registry = await self._registry_of(target)
+        self.options = replace(
+            self.options, target=target, demo=False, is_filling=None, match=None, key_type=None, registry=registry
+        )
+        self._label = None
+        await self.leave_for(ConnectScreen(target.label), pauses)
+        self.call_later(self.begin)
+
+    async def leave_for(self, screen: Screen[Any], pauses: bool | None = None) -> None:
+        """Leave the browsed server, and show a screen in place of all others; `pauses` as in `browse_other`."""
         old, self._session = self._session, None
         navigation, self._navigation = self._navigation, None
         self._history.clear()
@@ -381,21 +396,15 @@ class RtuiApp(TerminalApp):
             self._start = None
         while len(self.screen_stack) > 1:
             await self.pop_screen()
-        registry = await self._registry_of(target)
-        self.options = replace(
-            self.options, target=target, demo=False, is_filling=None, match=None, key_type=None, registry=registry
-        )
-        self._label = None
         if not self.screen._result_callbacks:
             self.screen._push_result_callback(self.screen, None)
-        await self.switch_screen(ConnectScreen(target.label))
+        await self.switch_screen(screen)
         if old is not None and pauses is not None:
             states = None if navigation is None else navigation.report_states
             self._left.put(old, states, waits=pauses)
             self._left_timer.resume()
         elif old is not None:
             await old.close()
-        self.call_later(self.begin)
 
     def _look_at_left(self) -> None:
         """Say of an analysis that was left when it has ended."""

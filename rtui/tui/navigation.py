@@ -36,6 +36,7 @@ from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.connect import CONNECT_COMMANDS, known_places
 from rtui.tui.find import FindScreen, new_rows
+from rtui.tui.fleet import FLEET_COMMANDS
 from rtui.tui.found_rows import USUAL, FoundRows
 from rtui.tui.found_view import FIND_COMMANDS, FoundBody
 from rtui.tui.goto import COMMAND_KINDS, NARROWING, Destination, GotoKind, GotoScreen, Loaded
@@ -434,7 +435,15 @@ def all_css() -> str:
 
 def command_sets() -> tuple[tuple[ScreenCommand, ...], ...]:
     """Return the commands of each screen, in the order of the help screen, with those of the application."""
-    sets = (BROWSE_COMMANDS, ANALYSE_COMMANDS, FIND_COMMANDS, LOG_COMMANDS, SERVER_COMMANDS, CONNECT_COMMANDS)
+    sets = (
+        BROWSE_COMMANDS,
+        ANALYSE_COMMANDS,
+        FIND_COMMANDS,
+        LOG_COMMANDS,
+        SERVER_COMMANDS,
+        FLEET_COMMANDS,
+        CONNECT_COMMANDS,
+    )
     return tuple((*commands, *APP_COMMANDS) for commands in sets)
 
 

@@ -1,35 +1,41 @@
-"""Runs the application for the command line: to browse, to record that, or to show a report or samples."""
+"""Runs the application for the command line: to browse, to record that, to show many servers, a report or samples."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from textual import on
+from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from rtui.server.chance import seeded
 from rtui.server.options import BrowseOptions
 from rtui.server.user.known_servers import RecentServers
+from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.supervised_tasks import end_task, start_supervised
 from rtui.tui.app import RtuiApp
 from rtui.tui.connect import ConnectScreen
+from rtui.tui.kit.command_screen import ServerLeft
 from rtui.tui.kit.settings import SettingsFile, settings_path
 from rtui.tui.kit.themes import Palette, terminal_palette
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report, ServerReport
+    from rtui.server.health.fleet import Fleet
     from rtui.server.health.session import SavedHealth
+    from rtui.tui.fleet import FleetScreen, FleetStates
 
 
 class FileApp(RtuiApp):
     """Shows a file, on the first screen of a subclass: `get_default_screen`."""
 
     offers_servers = False
-
-    async def on_load(self) -> None:
-        """Connect to no server."""
+    begins_connected = False
 
     async def begin(self) -> None:
         """Connect once a server was chosen."""
@@ -103,6 +109,81 @@ class SamplesApp(FileApp):
         return ServerScreen(self._health, self._health.label, clock=lambda: self._health.ended_at_s)
 
 
+class FleetApp(FileApp):
+    """Shows many servers; Enter opens one of them, and Escape in its tree leads back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave_server", show=False)]
+    leads_back = True
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        options: BrowseOptions,
+        *,
+        palette: Palette = Palette.TRUE,
+        settings: SettingsFile | None = None,
+        recent: RecentServers | None = None,
+    ) -> None:
+        """Only the registry and the options of the look count."""
+        super().__init__(options, palette=palette, settings=settings, recent=recent)
+        self.fleet = fleet
+        self._fleet_states: FleetStates | None = None
+        self._polling: asyncio.Task[None] | None = None
+        self._wants_health = False
+        """Whether the server that is being connected to was chosen for its health."""
+
+    def get_default_screen(self) -> Screen[Any]:
+        """Return the screen of the servers, which are asked from now on, whatever is shown."""
+        self._polling = start_supervised(self.fleet.run(), name="rtui fleet", failed=self._failed)
+        return self._fleet_screen()
+
+    def _fleet_screen(self) -> Screen[Any]:
+        from rtui.tui.fleet import FleetScreen, FleetStates  # noqa: PLC0415 - not for browsing
+
+        self._fleet_states = self._fleet_states or FleetStates()
+        return FleetScreen(self.fleet, self._fleet_states)
+
+    def _failed(self, error: RtuiError) -> None:
+        self.notify(error.happened, title=error.title, severity="error", markup=False)
+
+    async def _leave(self, code: int = 0) -> None:
+        await end_task(self._polling)
+        await self.fleet.close()
+        await super()._leave(code)
+
+    def on_fleet_screen_chosen(self, message: FleetScreen.Chosen) -> None:
+        """Open a server: its tree, or its health."""
+        self._wants_health = message.wants_health
+        self.connect_to(message.target)
+
+    def _show_wanted_keys(self) -> None:
+        super()._show_wanted_keys()
+        if self._wants_health:
+            self._wants_health = False
+            self.navigation.server()
+
+    def action_server(self) -> None:
+        """Show the health of the server of the row."""
+        from rtui.tui.fleet import FleetScreen  # noqa: PLC0415 - not for browsing
+
+        if isinstance(self.screen, FleetScreen):
+            self.screen.action_open(wants_health=True)
+        else:
+            super().action_server()
+
+    @on(ServerLeft)
+    def _server_left(self) -> None:
+        session = self._session
+        is_kept = session is not None and session.lost_by_leaving is not None and self._left.has_room
+        work = self.leave_for(self._fleet_screen(), False if is_kept else None)
+        self.run_worker(work, group="connect", exclusive=True, description="fleet")
+
+    def action_leave_server(self) -> None:
+        """Go back from a server that is being connected to, or can't be."""
+        if isinstance(self.screen, ConnectScreen):
+            self.post_message(ServerLeft())
+
+
 def run(options: BrowseOptions) -> int:
     """Browse until the user leaves; returns the exit code."""
     settings = SettingsFile.opened(settings_path())
@@ -133,6 +214,13 @@ def run_report(report: Report, options: BrowseOptions, before: Report | None = N
     """
     settings = SettingsFile.opened(settings_path())
     return ReportApp(report, options, before, palette=terminal_palette(), settings=settings).run() or 0
+
+
+def run_fleet(fleet: Fleet, options: BrowseOptions) -> int:
+    """Show many servers until the user leaves; returns the exit code."""
+    settings = SettingsFile.opened(settings_path())
+    app = FleetApp(fleet, options, palette=terminal_palette(), settings=settings, recent=RecentServers())
+    return app.run() or 0
 
 
 def run_samples(health: SavedHealth, options: BrowseOptions) -> int:

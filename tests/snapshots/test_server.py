@@ -13,13 +13,15 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.health.session import SavedHealth, Trouble
 from rtui.server.options import BrowseOptions
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.run import SamplesApp
+from rtui.tui.fleet import FleetScreen
+from rtui.tui.run import FleetApp, SamplesApp
 from tests.made_sample import GIB, MIB, made_sample
 from tests.snapshots.test_screens import MEDIUM, SMALL, Compare, app, settle
 from tests.tui.browsing import until
 from tests.tui.fixed_health import DENIED_SLOW
 from tests.tui.fixed_session import FixedSession
 from tests.tui.server.test_server import cluster, session, shown
+from tests.tui.test_fleet import made_fleet
 
 FULL = Trouble("memory full", is_error=True, more=2)
 
@@ -89,3 +91,16 @@ def test_samples_of_a_file(snap_compare: Compare, size: tuple[int, int], *, is_c
         await pilot.pause()
 
     assert snap_compare(of_files(is_compared=is_compared), terminal_size=size, run_before=look)
+
+
+@pytest.mark.parametrize(
+    ("size", "keys"), [(SMALL, ()), (MEDIUM, ()), (MEDIUM, ("2",))], ids=["80x24", "120x36", "findings"]
+)
+def test_fleet(snap_compare: Compare, size: tuple[int, int], keys: tuple[str, ...]) -> None:
+    async def look(pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: isinstance(pilot.app.screen, FleetScreen) and pilot.app.screen.view.has_rows)
+        await pilot.press(*keys)
+        await until(pilot, lambda: not pilot.app.screen._dirty_widgets)
+        await pilot.pause()
+
+    assert snap_compare(FleetApp(made_fleet(), BrowseOptions()), terminal_size=size, run_before=look)

@@ -22,6 +22,7 @@ from rtui.tui.browse.value_pane import ValuePane
 from rtui.tui.browse.value_view import ValueView
 from rtui.tui.connect import ConnectScreen
 from rtui.tui.find import FindScreen
+from rtui.tui.fleet import FLEET_COMMANDS, FleetScreen
 from rtui.tui.found_view import FIND_COMMANDS, FoundBody
 from rtui.tui.help import keys_page
 from rtui.tui.help_pages import page_lines
@@ -41,14 +42,14 @@ from tests.tui.browsing import browsing
 SCREENS = {
     "browse": (*BROWSE_COMMANDS, *APP_COMMANDS), "analyse": (*ANALYSE_COMMANDS, *APP_COMMANDS),
     "log": (*LOG_COMMANDS, *APP_COMMANDS), "find": (*FIND_COMMANDS, *APP_COMMANDS),
-    "server": (*SERVER_COMMANDS, *APP_COMMANDS),
+    "server": (*SERVER_COMMANDS, *APP_COMMANDS), "fleet": (*FLEET_COMMANDS, *APP_COMMANDS),
 }  # fmt: skip
 OWNERS = {
     Owner.APP: RtuiApp, Owner.CONNECT: ConnectScreen, Owner.BROWSE: BrowseScreen, Owner.TREE: KeyTree,
     Owner.DETAIL: DetailPane, Owner.SCAN: StatusBar, Owner.ANALYSE: AnalyseScreen, Owner.PANEL: ReportPanel,
     Owner.TABLE: TableBody, Owner.LOG: LogScreen, Owner.ENTRIES: LogView,
     Owner.VALUE: ValuePane, Owner.ROWS: ValueView, Owner.FIND: FindScreen, Owner.FOUND: FoundBody,
-    Owner.SERVER: ServerScreen,
+    Owner.SERVER: ServerScreen, Owner.FLEET: FleetScreen,
 }  # fmt: skip
 
 
@@ -85,21 +86,23 @@ def test_nothing_hides_a_key_of_the_screen_around_it(commands: Sequence[ScreenCo
 
 MEANINGS = {
     "go in": "tree.enter tree.expand tree.open_close value.open value.unfold value.fold_or_unfold table.open find.open "
-    "entries.open connect.retry server.open",
+    "entries.open connect.retry server.open fleet.open",
     "go out": "tree.parent tree.collapse value.fold panel.zoom_out",
     "go between tree and analysis": "app.analyse analyse.leave",
-    "find among what is shown": "browse.filter value.find analyse.filter find.edit log.filter server.filter",
-    "go to the next part of the screen": "browse.focus_next_pane analyse.next_panel server.next_panel",
+    "find among what is shown": "browse.filter value.find analyse.filter find.edit log.filter server.filter "
+    "fleet.filter",
+    "go to the next part of the screen": "browse.focus_next_pane analyse.next_panel server.next_panel fleet.next_panel",
     "show the title of this number": "detail.value_tab detail.slot_tab detail.references_tab analyse.findings "
     "analyse.memory analyse.big analyse.hot analyse.expiry analyse.slots analyse.types "
-    "server.overview server.memory server.load server.slow server.persistence server.clients server.configuration",
-    "show the next title": "detail.next_tab panel.next_list server.next_list",
-    "show the title before": "detail.previous_tab panel.previous_list server.previous_list",
-    "go to the part before": "analyse.previous_panel server.previous_panel",
-    "ask the server again about what is shown": "detail.reload analyse.begin connect.retry server.ask",
+    "server.overview server.memory server.load server.slow server.persistence server.clients server.configuration "
+    "fleet.servers fleet.findings fleet.groups",
+    "show the next title": "detail.next_tab panel.next_list server.next_list fleet.next_list",
+    "show the title before": "detail.previous_tab panel.previous_list server.previous_list fleet.previous_list",
+    "go to the part before": "analyse.previous_panel server.previous_panel fleet.previous_panel",
+    "ask the server again about what is shown": "detail.reload analyse.begin connect.retry server.ask fleet.ask",
     "scan again": "browse.rescan find.again",
-    "copy": "browse.copy_name value.copy analyse.copy_row find.copy_name log.copy server.copy_row",
-    "write to a file": "value.write analyse.export find.export server.write",
+    "copy": "browse.copy_name value.copy analyse.copy_row find.copy_name log.copy server.copy_row fleet.copy_row",
+    "write to a file": "value.write analyse.export find.export server.write fleet.write",
 }
 """Commands of different names that do the same to what each screen shows."""
 

@@ -111,9 +111,9 @@ def exit_code_parts(servers: Sequence[FleetServer], least: Severity) -> tuple[bo
     return any(each.at_least(least) for each in found), is_down, list(unjudged)
 
 
-_SERVER: Final = Column("server", "server", Unit.TEXT)
+_SERVER: Final = Column("server", "server", Unit.TEXT, 32)
 _STATE: Final = Column("state", "state", Unit.TEXT, 7, "Whether it answers, and the severity of its worst finding")
-_WORST: Final = Column("worst", "worst finding", Unit.TEXT, 20)
+_WORST: Final = Column("worst", "worst finding", Unit.TEXT)
 _LABELS: Final = Column("labels", "labels", Unit.TEXT, 14, yields=True)
 
 
@@ -165,9 +165,9 @@ def _last_save(view: HealthView) -> Cell:
 
 
 _FIGURES: Final[dict[Column, Callable[[HealthView], Cell]]] = {
-    Column("version", "version", Unit.TEXT, 12): _version,
+    Column("version", "version", Unit.TEXT, 12, yields=True): _version,
     Column("role", "role", Unit.TEXT, 7): _role,
-    Column("uptime", "uptime", Unit.DURATION, 8): _field("uptime_in_seconds"),
+    Column("uptime", "uptime", Unit.DURATION, 8, yields=True): _field("uptime_in_seconds"),
     Column("used_memory", "memory", Unit.BYTES, 8, "used_memory"): _field("used_memory"),
     Column("of_maxmemory", "of max", Unit.SHARE, 8, "used_memory of maxmemory"): _of_maxmemory,
     Column("ops_per_s", "ops/s", Unit.COUNT, 7, "instantaneous_ops_per_sec"): _field("instantaneous_ops_per_sec"),

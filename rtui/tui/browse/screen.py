@@ -39,7 +39,7 @@ from rtui.tui.kit.bars import Banner, FilterInput, TitleBar
 from rtui.tui.kit.choice import SwitchScreen, TextCard
 from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
-from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen, KeysWanted, TreePlace
+from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen, KeysWanted, ServerLeft, TreePlace
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import browse_banner, title_line
@@ -83,9 +83,14 @@ class BrowseScreen(CommandScreen[None]):
         is_filling: Callable[[], bool] | None = None,
         settings: SettingsFile | None = None,
         registry: Registry | None = None,
+        leads_back: bool = False,
     ) -> None:
-        """`label` replaces the server's own in the title; `is_filling` returns whether keys are still being added."""
+        """`label` replaces the server's own in the title; `is_filling` returns whether keys are still being added.
+
+        `leads_back` is whether Escape leaves the server.
+        """
         super().__init__()
+        self._leads_back = leads_back
         self.session = session
         self.settings = SettingsFile() if settings is None else settings
         self.tree_pane = TreePane(session, self.settings.settings.tree.sort, id="tree-pane")
@@ -361,8 +366,14 @@ class BrowseScreen(CommandScreen[None]):
             search.show_names(b"")
         elif search.can_clear:
             search.clear()
-        elif tree_pane.key_tree.marked:
-            tree_pane.key_tree.unmark_all()
+        else:
+            self._unmark_or_leave()
+
+    def _unmark_or_leave(self) -> None:
+        if self.tree_pane.key_tree.marked:
+            self.tree_pane.key_tree.unmark_all()
+        elif self._leads_back:
+            self.post_message(ServerLeft())
 
     @on(ValuePane.Followed)
     def _follow_row(self, event: ValuePane.Followed) -> None:
@@ -458,7 +469,8 @@ class BrowseScreen(CommandScreen[None]):
             Condition.HAS_REGISTRY: self.detail_pane.has_registry,
             Condition.FILTERED: self.search.is_filtered,
             Condition.MARKED: bool(self.tree_pane.key_tree.marked),
-            Condition.CAN_GO_BACK: bool(self.search.returns_to)
+            Condition.CAN_GO_BACK: self._leads_back
+            or bool(self.search.returns_to)
             or bool(self.tree_pane.key_tree.marked)
             or self.tree_pane.is_schema
             or self.search.can_clear

@@ -56,6 +56,7 @@ class Owner(StrEnum):
     FIND = "find"
     FOUND = "found"
     SERVER = "server"
+    FLEET = "fleet"
 
 
 RULES_PAGE: Final = SafeText("Rules")

@@ -301,6 +301,10 @@ class KeysWanted(Message):
         self.note = SafeText(note)
 
 
+class ServerLeft(Message):
+    """The user wants to go back to the servers that the shown one was chosen from."""
+
+
 class HoldKeypresses(Message):
     """Hold further keys until the effect of the last one is shown, such as the row that it goes to."""
 

@@ -217,6 +217,7 @@ STATUS: Final = "status"
 WORD_ROLES: Final[Mapping[str, Mapping[object, Role]]] = {
     SEVERITY: {"error": Role.BAD, "warn": Role.WARN},
     STATUS: {"bad": Role.BAD, "warn": Role.WARN, "normal": Role.GOOD},
+    "state": {"down": Role.BAD, "error": Role.BAD, "warn": Role.WARN, "ok": Role.GOOD},
 }
 """The roles of words in columns of certain words."""
 
