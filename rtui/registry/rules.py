@@ -139,6 +139,16 @@ FAMILIES: Final = {
 
 OFF, WARN, ERROR = Severity
 
+
+def _counted(count: int, a_day: int, now: int = 1) -> dict[str, Parameter]:
+    """Return the limits of a counter: one since the start that grows with the time, and one of the session."""
+    return {
+        "count": Parameter(Kind.COUNT, count, "Least number since start or CONFIG RESETSTAT."),
+        "a_day": Parameter(Kind.COUNT, a_day, "And mean number per day, if the time is known."),
+        "now": Parameter(Kind.COUNT, now, "Or least number while rtui takes samples."),
+    }
+
+
 RULES: Final[dict[str, Rule]] = {
     rule.id: rule
     for rule in (
@@ -414,15 +424,67 @@ RULES: Final[dict[str, Rule]] = {
             basis="Reports have idle times in bins: a minute, an hour, a day, a week, 30 and 90 days.",
         ),
         Rule(
-            "memory-near-limit", SERVER, WARN, "Memory near maxmemory, and nothing can be evicted",
+            "writes-refused", SERVER, ERROR, "Refused writes",
+            "Clients got an error in place of OK: what they wrote is not there.",
+            "OOM: raise maxmemory, or let keys be evicted. MISCONF: make RDB or AOF writable. NOREPLICAS: restore the "
+            "replicas. READONLY: let clients write to the primary. CLUSTERDOWN: restore the nodes of all slots.",
+            _counted(10, 5),
+            basis="INFO errorstats (Redis 6.2, Valkey): OOM, MISCONF, NOREPLICAS, READONLY, CLUSTERDOWN; the limits "
+            "are our own choice.",
+        ),
+        Rule(
+            "connections-refused", SERVER, ERROR, "Refused connections",
+            "Clients could not connect: at maxclients, or from another host in protected mode.",
+            "Raise maxclients and the limit of open files, or find clients that do not close connections.",
+            _counted(5, 1),
+            basis="rejected_connections of INFO stats; the limits are our own choice.",
+        ),
+        Rule(
+            "monitor-attached", SERVER, WARN, "MONITOR is running",
+            "The server writes every command to it, which can halve its throughput, and shows all values.",
+            "Close it if nobody watches: CLIENT KILL ID with the id in CLIENT LIST.",
+            basis="Flag O of CLIENT LIST, which is not sent if very many clients are connected. Redis' documentation "
+            "of MONITOR: a single one can reduce throughput by more than 50 %.",
+        ),
+        Rule(
+            "logins-failed", SERVER, WARN, "Failed logins",
+            "A client has an old password, or somebody guesses one.",
+            "Find who it was (ACL LOG), and give the client the current password, or close the port to others.",
+            _counted(10, 5, 3),
+            basis="WRONGPASS of INFO errorstats (Redis 6.2, Valkey); the limits are our own choice.",
+        ),
+        Rule(
+            "acl-denied", SERVER, WARN, "Commands denied by ACL rules",
+            "A client tries what its user may not do: it does not work as intended, or somebody explores.",
+            "Find who it was (ACL LOG), and grant the command or keys, or change the client.",
+            _counted(20, 10, 10),
+            basis="NOPERM of INFO errorstats (Redis 6.2, Valkey), without rejected commands that rtui and other "
+            "monitoring send (INFO, CONFIG, CLIENT …); the limits are our own choice.",
+        ),
+        Rule(
+            "calls-failed", SERVER, WARN, "A command that often fails",
+            "The program that sends it does not do its work: WRONGTYPE, for example, means that another one uses the "
+            "same name for something else.",
+            "Find the caller by the errors of the application, and check the type of the key and the arguments.",
+            {
+                **_counted(100, 50, 100),
+                "share": Parameter(Kind.SHARE, 0.01, "Least share of the calls of the command."),
+            },
+            basis="failed_calls of INFO commandstats (Redis 6.2, Valkey), and rejected_calls that no other rule "
+            "explains. Errors that clients expect are not counted: AUTH, EVALSHA, XGROUP, CLIENT …",
+        ),
+        Rule(
+            "memory-near-limit", SERVER, WARN, "Memory near maxmemory, or was full, and nothing can be evicted",
             "When memory is full, commands that need more fail with OOM.",
             "Raise maxmemory, delete unused keys, or choose a policy that evicts.",
             {
                 "share": Parameter(Kind.SHARE, 0.9, "Share of maxmemory in use."),
                 "left": Parameter(Kind.DURATION, "1h", "Or time until full at the current growth."),
             },
-            basis="The share is our own choice: time to act before commands fail. Growth is that of used_memory in "
-            "the samples of the session, over at least a minute.",
+            basis="The share is our own choice: time to act before commands fail. It was full where used_memory_peak "
+            "is 100 to 125 % of maxmemory: a higher peak was under another limit. Growth is that of used_memory in "
+            "the samples of the session, over at least a minute. Policies that take keys with a TTL "
+            "only have their own rule (eviction-impossible).",
         ),
         Rule(
             "memory-unlimited", SERVER, WARN, "No maxmemory on a machine that is nearly full",
@@ -460,10 +522,11 @@ RULES: Final[dict[str, Rule]] = {
             "Give evictable keys a TTL, or choose an allkeys policy.",
             {
                 "share": Parameter(Kind.SHARE, 0.1, "Share of keys with a TTL, less than this."),
-                "keys": Parameter(Kind.COUNT, 1_000, "Least number of keys."),
+                "keys": Parameter(Kind.COUNT, 100, "Least number of keys, unless memory is or was nearly full."),
             },
             basis="Policies whose names begin with volatile evict keys with a TTL only, and behave as noeviction "
-            "where there is none (redis.conf). The share is our own choice. Only where maxmemory is set.",
+            "where there is none (redis.conf). The share is our own choice. Only where maxmemory is set. An error by "
+            "default where no key has a TTL and memory is or was full, or writes failed with OOM.",
         ),
         Rule(
             "eviction-policy", SERVER, OFF, "An eviction policy other than agreed",
@@ -482,13 +545,16 @@ RULES: Final[dict[str, Rule]] = {
         ),
         Rule(
             "command-banned", SERVER, WARN, "Banned commands in use",
-            "KEYS, FLUSHALL and unlimited reads block all other clients.",
+            "KEYS and FLUSHALL take time proportional to all keys, and block all other clients meanwhile.",
             "Use SCAN instead of KEYS, and deny these commands with ACL rules.",
             {
                 "commands": Parameter(Kind.WORDS, ["keys", "flushall", "flushdb"], "Command names."),
-                "calls": Parameter(Kind.COUNT, 10, "Least number of calls of a command."),
+                "calls": Parameter(Kind.COUNT, 3, "Least calls of a command since start or CONFIG RESETSTAT."),
+                "a_day": Parameter(Kind.COUNT, 1, "And mean number per day, if the time is known."),
+                "now": Parameter(Kind.COUNT, 3, "Or least number while rtui takes samples."),
             },
-            basis="Calls since start or CONFIG RESETSTAT (INFO commandstats, which names no clients).",
+            basis="INFO commandstats, which names no clients: those of the slow log, and clients whose last command "
+            "it was (CLIENT LIST). SORT, SMEMBERS, HGETALL and LRANGE are found by their time (command-slow).",
         ),
         Rule(
             "command-slow", SERVER, WARN, "Slow commands",
@@ -525,6 +591,17 @@ RULES: Final[dict[str, Rule]] = {
             "unknown. Locks are excluded.",
         ),
         Rule(
+            "hit-ratio-low", SERVER, WARN, "A low hit ratio",
+            "Nearly every read misses: the cache does not spare the database behind it anything.",
+            "Compare the names that clients read with those they write, and check TTLs and evictions.",
+            {
+                "share": Parameter(Kind.SHARE, 0.1, "Hit ratio, less than this."),
+                "reads": Parameter(Kind.COUNT, 500, "Least number of reads."),
+            },
+            basis="keyspace_hits and keyspace_misses since start or CONFIG RESETSTAT, without rtui's own; both limits "
+            "are our own choice. Set it to off where misses are expected, as for deduplication.",
+        ),
+        Rule(
             "hit-ratio-fell", SERVER, WARN, "A hit ratio that fell",
             "Misses load the database behind the cache: keys expired, were evicted, or never existed.",
             "Check which keys expire or are evicted, and cache missing values, too (for 30 seconds).",
@@ -551,11 +628,11 @@ RULES: Final[dict[str, Rule]] = {
             basis="In the session, of 10 seconds at least; the limit is our own choice.",
         ),
         Rule(
-            "clients-limit", SERVER, WARN, "Connections near maxclients, or rejected",
+            "clients-limit", SERVER, WARN, "Connections near maxclients",
             "At maxclients, new connections get an error.",
             "Raise maxclients and the limit of open files, or find clients that do not close connections.",
             {"share": Parameter(Kind.SHARE, 0.8, "Share of maxclients.")},
-            basis="Rejected in the session (rejected_connections); the share is our own choice.",
+            basis="The share is our own choice; refused connections have their own rule (connections-refused).",
         ),
         Rule(
             "output-buffers", SERVER, WARN, "Large output buffers",
@@ -575,6 +652,14 @@ RULES: Final[dict[str, Rule]] = {
             {"share": Parameter(Kind.SHARE, 0.5, "Share of client-query-buffer-limit.")},
             basis="client-query-buffer-limit is 1 GB by default (redis.conf); the share is our own choice. CLIENT "
             "LIST is not sent if very many clients are connected.",
+        ),
+        Rule(
+            "clients-closed", SERVER, WARN, "Clients closed for their buffers",
+            "They did not read their replies in time, or sent too large a request, and lost what was under way.",
+            "Find them in the server's log, and make them read faster or ask for less, or raise the limit.",
+            _counted(3, 1),
+            basis="INFO stats (Redis 7.4, Valkey 8.0): client_output_buffer_limit_disconnections and "
+            "client_query_buffer_limit_disconnections; evicted_clients (Redis 7.0). The limits are our own choice.",
         ),
         Rule(
             "persistence-failing", SERVER, ERROR, "RDB or AOF can't be written",

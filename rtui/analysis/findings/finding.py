@@ -247,11 +247,16 @@ def of_server(
     behind: Behind | None = None,
     evidence: Iterable[str] = (),
     example_keys: tuple[bytes, ...] = (),
+    is_worse: bool = False,
 ) -> Finding:
-    """Return a finding about a server; texts are safe, `where` is the node unless given, `command` a redis-cli line."""
+    """Return a finding about a server; texts are safe, `where` is the node unless given, `command` a redis-cli line.
+
+    One that `is_worse` than most of its rule is an error, unless the registry sets the severity of the rule.
+    """
+    is_error = is_worse and not view.levels.is_set(rule)
     return Finding(
         rule=rule,
-        severity=view.levels.severity(rule),
+        severity=Severity.ERROR if is_error else view.levels.severity(rule),
         title=SafeText(title),
         where=SafeText(f"{view.latest.node} {where}".strip()),
         keys=keys,

@@ -24,9 +24,10 @@ from typing import Final
 from msgspec.structs import replace as with_fields
 
 from rtui.analysis.facts import Unknown
-from rtui.analysis.findings import server_data, server_load
+from rtui.analysis.findings import server_counts, server_data, server_load
 from rtui.analysis.findings.contents import FindingsComparison, Side, compare_found
 from rtui.analysis.findings.finding import Found, judge
+from rtui.analysis.findings.server_counts import COUNTED, FAILED, MONITOR
 from rtui.analysis.findings.server_data import CLIFF_LOAD, EVICTS, HOT_EXPIRING
 from rtui.analysis.health.durability_panels import persistence_panel, replication_panel
 from rtui.analysis.health.fields import FIELDS
@@ -96,8 +97,11 @@ def _with_impossible(panel: Panel, view: HealthView) -> Panel:
 
 
 FINDERS: Final = {
-    finder.rule: finder for finder in (*server_data.FINDERS, *server_load.FINDERS, *server_data.KEY_FINDERS)
-}
+    finder.rule: finder
+    for finder in (
+        *server_data.FINDERS, *server_counts.FINDERS, *server_load.FINDERS, *server_data.KEY_FINDERS,
+    )
+}  # fmt: skip
 """By rule; of broken rules of one severity a title names the first."""
 
 _STATES: Final = {Severity.ERROR: State.BAD, Severity.WARN: State.WARN, Severity.OFF: State.PLAIN}
@@ -107,10 +111,12 @@ _COUNTED: Final = {
     "memory": ((EVICTS, "lasting_keys_evictable", "namespaces at risk of eviction"),),
     "load": (
         (BANNED, "banned_commands", "banned commands in use"),
+        (FAILED, "failing_commands", "commands that often fail"),
         (CLIFF_LOAD, "cliffs_with_load", "expiry cliffs with load"),
         (HOT_EXPIRING, "hot_keys_expiring", "hot keys expiring soon"),
     ),
     "slow": ((BIG_SLOW, "slow_big_keys", "slow big keys"),),
+    "clients": ((MONITOR, "monitors", "clients in MONITOR"),),
 }
 """By panel the rules that no figure of the server is about, each with the line that says how much they have found."""
 
@@ -158,6 +164,13 @@ def _with_counts(panel: Panel, view: HealthView, found: Found) -> Panel:
             value = len(broken) if is_judged else view.unknown(FINDERS[rule].source or Source.INFO_SERVER)
             about = About(_joined(one.title for one in broken[1:MOST_SAID]), "none", rule)
             lines.append(Lines(view, Source.INFO_SERVER).given(line_id, title, Unit.COUNT, value, about))
+    for one in COUNTED:
+        if one.panel == panel.id and one.rule in found.checked:
+            total = one.total(view)
+            about = About(view.since.words, "none, or few", one.rule)
+            cell = view.unknown(one.source) if total is None else total
+            name = one.rule.replace("-", "_")
+            lines.append(Lines(view, one.source).given(name, one.what[1], Unit.COUNT, cell, about))
     return replace(panel, lines=(*panel.lines, *lines))
 
 

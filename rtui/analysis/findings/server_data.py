@@ -206,11 +206,6 @@ def _is_primary_with_replicas(view: HealthView) -> bool:
     return not is_replica(view) and bool(view.number("connected_slaves"))
 
 
-def _has_asked(view: HealthView, source: Source) -> bool:
-    """Whether any sample has asked this source: samples of INFO alone do not ask all."""
-    return any(source in one.sources or source in one.missing for one in view.samples)
-
-
 def _can_tell_backlog(view: HealthView) -> bool:
     session = view.session
     return _is_primary_with_replicas(view) and session is not None and session.seconds >= LEAST_S
@@ -233,7 +228,7 @@ FINDERS: Final = (
         "node down",
         (),
         Source.CLUSTER_NODES,
-        applies=lambda view: view.number("cluster_enabled") == 1 and _has_asked(view, Source.CLUSTER_NODES),
+        applies=lambda view: view.number("cluster_enabled") == 1 and view.has_asked(Source.CLUSTER_NODES),
     ),
     server_rule(
         SENTINELS,
@@ -241,7 +236,7 @@ FINDERS: Final = (
         "Sentinels",
         (),
         Source.SENTINELS,
-        applies=lambda view: _has_asked(view, Source.SENTINELS),
+        applies=lambda view: view.has_asked(Source.SENTINELS),
     ),
     server_rule(BROKEN, broken, "replication down", ("master_link_status",), _REPLICATION, applies=is_replica),
     server_rule(FAILING, failing, "persistence failing", ("rdb_last_bgsave_status",), Source.INFO_PERSISTENCE),

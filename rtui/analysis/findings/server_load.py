@@ -1,19 +1,18 @@
 """Rules about a server's memory and its load.
 
-Memory: its limit, what can be evicted, fragmentation, swap. Work: commands that are banned or slow, hits, processor,
-connections, buffers.
+Memory: its limit, what can be evicted, fragmentation, swap. Work: slow commands, hits that fell, processor,
+connections, buffers. What counters tell since the start is in `server_counts.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from rtui.analysis import humanize
 from rtui.analysis.findings.finding import Finding, key_line, of_server, server_rule
 from rtui.analysis.health.durability_panels import LEAST_S
 from rtui.analysis.health.load_panels import (
-    BANNED,
     BUFFERS,
     CHURN,
     CLIENTS_LIMIT,
@@ -22,13 +21,15 @@ from rtui.analysis.health.load_panels import (
     MAIN_THREAD,
     QUERIES,
     class_of,
+    hits_and_reads,
     limits,
     listed,
     query_limit,
+    with_library,
 )
 from rtui.analysis.health.memory_panel import CANNOT_EVICT, FRAGMENTED, NEAR_LIMIT, POLICY, SWAPPED, UNLIMITED, eviction
 from rtui.analysis.health.sample import ClientFigures, LoggedCommand, Source
-from rtui.analysis.health.slow_panel import SLOW, LoggedGroup, caller, first_key, folding, group_name, grouped, logged
+from rtui.analysis.health.slow_panel import SLOW, LoggedGroup, first_key, folding, group_name, grouped, logged
 from rtui.analysis.health.view import HealthView, SampleSpan
 from rtui.analysis.query.behind import Behind
 from rtui.analysis.query.patterns import PatternSyntaxError, check_pattern_text
@@ -42,35 +43,65 @@ OUT_OF_MEMORY: Final = "OOM"
 _POLICY_LINE: Final = "redis-cli CONFIG GET 'maxmemory*'"
 
 
-def near_limit(view: HealthView) -> Iterator[Finding]:
-    """Find memory that is nearly full, or will be soon, where the policy finds no key to evict."""
-    found, used = eviction(view), view.number("used_memory")
-    limit, candidates, failed = found.limit_bytes, found.candidates, _failed(view)
-    if not limit or used is None or candidates is None or (candidates and found.keys and not failed):
-        return
-    counted = max(0.0, used - (view.number("mem_not_counted_for_evict") or 0))
+_OTHER_LIMIT: Final = 1.25
+
+
+class Pressure(NamedTuple):
+    """How full a server's memory is, by maxmemory."""
+
+    counted: float
+    """Bytes in use that count."""
+    share: float
+    left_s: float | None
+    """Time until it is full at the current growth; None if it does not grow."""
+    is_near: bool
+    """Whether it is nearly full, or soon is."""
+    peak: float
+    """The highest share since the server's start."""
+
+    @property
+    def was_full(self) -> bool:
+        """Whether the peak was at the limit; one far above it was under another limit."""
+        return 1 <= self.peak <= _OTHER_LIMIT
+
+    def evidence(self, view: HealthView) -> Iterator[str]:
+        """Yield the figures, and how far they went."""
+        limit = view.number("maxmemory") or 0
+        yield f"{humanize.size(self.counted)} of {humanize.size(limit)} used, policy {eviction(view).policy}"
+        if self.left_s is not None:
+            yield f"at the current growth it is full in {humanize.seconds(max(0, round(self.left_s)))}"
+        peak, at_s = view.number("used_memory_peak"), view.number("used_memory_peak_time")
+        if peak is not None and self.was_full:
+            yield f"the peak was {humanize.size(peak)}{f' at {humanize.moment(at_s)} UTC' if at_s else ''}"
+
+
+def pressure(view: HealthView) -> Pressure | None:
+    """Return how full memory is and was; None without a limit."""
+    limit, used = view.number("maxmemory"), view.number("used_memory")
+    if not limit or used is None:
+        return None
+    beside = view.number("mem_not_counted_for_evict") or 0
+    counted = max(0.0, used - beside)
     growth = view.trend("used_memory")
     left_s = (limit - counted) / growth if growth and growth > 0 else None
     is_soon = left_s is not None and left_s * 1000 < view.levels.number(NEAR_LIMIT, "left")
-    if counted < view.levels.number(NEAR_LIMIT, "share") * limit and not is_soon and not failed:
+    is_near = counted >= view.levels.number(NEAR_LIMIT, "share") * limit or is_soon
+    peak = (view.number("used_memory_peak") or 0) - beside
+    return Pressure(counted, counted / limit, left_s, is_near, max(counted, peak) / limit)
+
+
+def near_limit(view: HealthView) -> Iterator[Finding]:
+    """Find memory that is nearly full, will be soon or was full, where the policy evicts no key."""
+    found, memory = eviction(view), pressure(view)
+    if memory is None or found.candidates is None or found.takes_expiring_only:
         return
-    evidence = [f"{humanize.size(counted)} of {humanize.size(limit)} used, policy {found.policy}"]
-    if left_s is not None:
-        evidence.append(f"at the current growth it is full in {humanize.seconds(max(0, round(left_s)))}")
-    so_far = view.latest.errors.get(OUT_OF_MEMORY) if view.told(Source.ERROR_STATS) is not None else None
-    if so_far:
-        evidence.append(f"{humanize.counted(so_far, 'command')} failed with OOM since start or CONFIG RESETSTAT")
-    title = f"{humanize.share(counted / limit)} of maxmemory is used, and no key can be evicted"
-    if failed:
-        title = f"Memory is full: {humanize.counted(failed, 'command')} failed with OOM in this session"
-    yield of_server(view, NEAR_LIMIT, title, command=_LOOK, memory=counted, evidence=evidence)
-
-
-def _failed(view: HealthView) -> int:
-    """Return how many commands have failed in the session since memory was full; 0 where that is not known."""
-    between = view.between(Source.ERROR_STATS)
-    errors = None if between is None else between.errors
-    return 0 if errors is None else errors.get(OUT_OF_MEMORY, 0)
+    if (found.candidates and found.keys) or not (memory.is_near or memory.was_full):
+        return
+    title = f"{humanize.share(memory.share)} of maxmemory is used, and no key can be evicted"
+    if not memory.is_near:
+        peak, now = humanize.share(memory.peak), humanize.share(memory.share)
+        title = f"The peak was {peak} of maxmemory, {now} is used now, and no key can be evicted"
+    yield of_server(view, NEAR_LIMIT, title, command=_LOOK, memory=memory.counted, evidence=memory.evidence(view))
 
 
 def unlimited(view: HealthView) -> Iterator[Finding]:
@@ -125,15 +156,26 @@ def swapped(view: HealthView) -> Iterator[Finding]:
 
 def cannot_evict(view: HealthView) -> Iterator[Finding]:
     """Find a volatile policy where hardly any key has a TTL."""
-    found = eviction(view)
-    share = found.candidate_share
-    if not found.limit_bytes or not found.takes_expiring_only or share is None or found.keys is None:
+    found, memory = eviction(view), pressure(view)
+    share, keys = found.candidate_share, found.keys
+    if memory is None or not found.takes_expiring_only or share is None or keys is None:
         return
-    if found.keys >= view.levels.number(CANNOT_EVICT, "keys") and share < view.levels.number(CANNOT_EVICT, "share"):
-        portion = humanize.share(share)
-        title = f"{found.policy} can evict {portion if found.candidates else 'none'} of {humanize.keys(found.keys)}"
-        evidence = (f"{humanize.keys(found.candidates or 0)} with a TTL", found.meaning)
-        yield of_server(view, CANNOT_EVICT, title, command="redis-cli INFO keyspace", evidence=evidence)
+    refused = view.latest.errors.get(OUT_OF_MEMORY, 0)
+    is_worse = (not found.candidates and (memory.is_near or memory.was_full)) or refused > 0
+    if share >= view.levels.number(CANNOT_EVICT, "share") or not (
+        is_worse or keys >= view.levels.number(CANNOT_EVICT, "keys")
+    ):
+        return
+    portion = humanize.share(share) if found.candidates else "none"
+    full = ""
+    if memory.is_near:
+        full = f", and {humanize.share(memory.share)} of maxmemory is used"
+    elif memory.was_full:
+        full = f", and the peak was {humanize.share(memory.peak)} of maxmemory"
+    title = f"{found.policy} can evict {portion} of {humanize.keys(keys)}{full}"
+    evidence = [f"{humanize.keys(found.candidates or 0)} with a TTL", *memory.evidence(view)]
+    evidence += [f"{humanize.counted(refused, 'command')} failed with OOM {view.since.words}"] if refused else []
+    yield of_server(view, CANNOT_EVICT, title, command="redis-cli INFO keyspace", evidence=evidence, is_worse=is_worse)
 
 
 def other_policy(view: HealthView) -> Iterator[Finding]:
@@ -155,32 +197,6 @@ _SLOWER: Final = 10
 _NAME_LIMIT: Final = 60
 
 
-def banned(view: HealthView) -> Iterator[Finding]:
-    """Find calls of commands that should not be used."""
-    told = view.told(Source.COMMAND_STATS)
-    least = view.levels.number(BANNED, "calls")
-    for word in view.levels.words(BANNED, "commands"):
-        name = word.upper()
-        stats = None if told is None else told.commands.get(name)
-        if stats is None or stats.calls < least:
-            continue
-        took = humanize.seconds(stats.took_us / 1e6)
-        mean = humanize.seconds(stats.took_us / stats.calls / 1e6)
-        callers = {
-            caller(one.client_name, one.address): None
-            for one in logged(view, Source.SLOW_LOG)
-            if one.name == name and not one.is_own
-        }
-        yield of_server(
-            view,
-            BANNED,
-            f"{display(name.encode(), limit=_NAME_LIMIT)} was called {humanize.counted(stats.calls, 'time')}",
-            where=display(name.encode(), limit=_NAME_LIMIT),
-            command="redis-cli SLOWLOG GET 25",
-            evidence=(f"{took} of command time, {mean} each", *list(callers)[:MOST_EXAMPLES]),
-        )
-
-
 def slow_groups(view: HealthView) -> Iterator[tuple[LoggedGroup, float]]:
     """Yield the commands by namespace that are slow by the rule, with the threshold in microseconds."""
     longest_us = view.levels.number(SLOW, "longest") * 1000
@@ -200,7 +216,8 @@ def slow(view: HealthView) -> Iterator[Finding]:
     for group, longest_us in slow_groups(view):
         longest = humanize.seconds(group.largest.amount / 1e6)
         key = first_key(group.largest)
-        callers = {caller(one.client_name, one.address): None for one in group.entries}
+        clients = {one.address: one for one in listed(view) or ()}
+        callers = {with_library(one.client_name, one.address, clients.get(one.address)): None for one in group.entries}
         examples = {display(one, limit=_NAME_LIMIT): None for entry in group.entries if (one := first_key(entry))}
         yield of_server(
             view,
@@ -230,13 +247,12 @@ def _keys_of(pattern: bytes) -> Behind | None:
 def fell(view: HealthView) -> Iterator[Finding]:
     """Find a hit ratio of the session far below that since the statistics began."""
     session = view.session
-    hits, misses = view.number("keyspace_hits"), view.number("keyspace_misses")
-    if session is None or hits is None or misses is None or session.hit_ratio is None:
+    total = hits_and_reads(view)
+    if session is None or total is None or session.hit_ratio is None:
         return
-    own = view.latest.own
-    hits, misses = max(0.0, hits - own.hits), max(0.0, misses - own.misses)
+    hits, all_reads = total
     reads = (session.change("keyspace_hits") or 0) + (session.change("keyspace_misses") or 0)
-    before_hits, before = hits - (session.change("keyspace_hits") or 0), hits + misses - reads
+    before_hits, before = hits - (session.change("keyspace_hits") or 0), all_reads - reads
     if before < 1 or reads < view.levels.number(HIT_RATIO, "reads"):
         return
     ratio = before_hits / before
@@ -273,24 +289,16 @@ def churn(view: HealthView) -> Iterator[Finding]:
 
 
 def near_client_limit(view: HealthView) -> Iterator[Finding]:
-    """Find connections that are near maxclients, or were refused in the session."""
+    """Find connections that are near maxclients."""
     connected, most = view.number("connected_clients"), view.number("maxclients")
-    refused = None if view.session is None else view.session.change("rejected_connections")
-    if refused:
-        title = f"{humanize.counted(round(refused), 'connection')} refused"
-    elif connected and most and connected >= view.levels.number(CLIENTS_LIMIT, "share") * most:
+    if connected and most and connected >= view.levels.number(CLIENTS_LIMIT, "share") * most:
         title = f"{humanize.share(connected / most)} of maxclients are connected"
-    else:
-        return
-    known = connected is not None and most is not None
-    evidence = (
-        [f"{humanize.decimal(connected or 0)} connected, maxclients {humanize.decimal(most or 0)}"] if known else []
-    )
-    yield of_server(view, CLIENTS_LIMIT, title, command="redis-cli CLIENT LIST", evidence=evidence)
+        evidence = (f"{humanize.decimal(connected)} connected, maxclients {humanize.decimal(most)}",)
+        yield of_server(view, CLIENTS_LIMIT, title, command="redis-cli CLIENT LIST", evidence=evidence)
 
 
 def unread_output(view: HealthView) -> Iterator[Finding]:
-    """Find clients with large output buffers, and clients closed for theirs in the session."""
+    """Find clients with large output buffers."""
     size, share, bounds = view.levels.number(BUFFERS, "size"), view.levels.number(BUFFERS, "share"), limits(view)
     found = []
     for one in listed(view) or ():
@@ -298,7 +306,7 @@ def unread_output(view: HealthView) -> Iterator[Finding]:
         if waits >= size or (bound is not None and bound.is_near(waits, share)):
             closed = f", closed {bound.words}" if bound is not None and bound.words else ""
             found.append((one, waits, f", {class_of(one)}{closed}"))
-    yield from _with_buffers(view, BUFFERS, found, ("output", "of unread output", "unread output"))
+    yield from _with_buffers(view, BUFFERS, found, "of unread output")
 
 
 def large_requests(view: HealthView) -> Iterator[Finding]:
@@ -307,27 +315,21 @@ def large_requests(view: HealthView) -> Iterator[Finding]:
     sent = [(one, one.query_bytes or 0, "") for one in listed(view) or ()]
     found = [one for one in sent if limit and one[1] >= share * limit]
     found.sort(key=lambda one: -one[1])
-    yield from _with_buffers(view, QUERIES, found, ("query", "of incomplete requests", "too large a request"))
+    yield from _with_buffers(view, QUERIES, found, "of incomplete requests")
 
 
 def _with_buffers(
-    view: HealthView, rule: str, found: Sequence[tuple[ClientFigures, int, str]], words: tuple[str, str, str]
+    view: HealthView, rule: str, found: Sequence[tuple[ClientFigures, int, str]], of_what: str
 ) -> Iterator[Finding]:
     """Yield a finding about clients, each with its waiting bytes and more about it."""
-    kind, of_what, for_what = words
-    change = None if view.session is None else view.session.change(f"client_{kind}_buffer_limit_disconnections")
-    if not found and not change:
+    if not found:
         return
-    closed = f"{humanize.counted(round(change or 0), 'client')} closed for"
+    memory = sum(waits for _, waits, _ in found)
     evidence = [
-        f"{caller(one.name, one.address)}: {humanize.size(waits)}{more}" for one, waits, more in found[:MOST_EXAMPLES]
+        f"{with_library(one.name, one.address, one)}: {humanize.size(waits)}{more}"
+        for one, waits, more in found[:MOST_EXAMPLES]
     ]
-    title, memory = f"{closed} {for_what}", None
-    if change:
-        evidence.append(f"{closed} it in this session")
-    if found:
-        memory = sum(waits for _, waits, _ in found)
-        title = f"{humanize.counted(len(found), 'client')} with {humanize.size(memory)} {of_what}"
+    title = f"{humanize.counted(len(found), 'client')} with {humanize.size(memory)} {of_what}"
     yield of_server(view, rule, title, command="redis-cli CLIENT LIST", memory=memory, evidence=evidence)
 
 
@@ -350,7 +352,6 @@ FINDERS: Final = (
     server_rule(BUFFERS, unread_output, "buffers", (), Source.CLIENTS),
     server_rule(QUERIES, large_requests, "large requests", (), Source.CLIENTS),
     server_rule(SLOW, slow, "slow", (), Source.SLOW_LOG),
-    server_rule(BANNED, banned, "banned command", (), Source.COMMAND_STATS),
     server_rule(
         HIT_RATIO,
         fell,

@@ -72,7 +72,7 @@ NO_FAILURES: Final[Mapping[str, str]] = MappingProxyType({})
 
 _MAIN: Final = (
     "used_memory", "maxmemory", "maxmemory_policy", "mem_fragmentation_ratio", "evicted_keys",
-    "instantaneous_ops_per_sec", "hit_ratio", "cpu_main_thread", "connected_clients", "blocked_clients",
+    "instantaneous_ops_per_sec", "hit_ratio_total", "cpu_main_thread", "connected_clients", "blocked_clients",
     "slow_entries", "rdb_last_bgsave_status", "aof_enabled", "role",
 )  # fmt: skip
 """The metrics of a summary, by their ids."""
@@ -84,7 +84,7 @@ FINDINGS: Final = "findings"
 ALL: Final = "all"
 """Sections beside the panels."""
 
-MOST_WORST: Final = 8
+MOST_WORST: Final = 12
 """Findings of a summary."""
 
 MOST_NODES: Final = 12

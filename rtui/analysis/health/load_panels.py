@@ -16,13 +16,14 @@ from rtui.analysis import humanize
 from rtui.analysis.facts import Unknown
 from rtui.analysis.health.panel import NO_READS, About, Line, Lines, Panel
 from rtui.analysis.health.sample import ClientFigures, CommandStats, Source
-from rtui.analysis.health.slow_panel import logged
+from rtui.analysis.health.slow_panel import caller, logged
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
 from rtui.keyspace.text.display import SafeText, display
 
 BANNED: Final = "command-banned"
 HIT_RATIO: Final = "hit-ratio-fell"
+HIT_LOW: Final = "hit-ratio-low"
 CPU: Final = "cpu-saturated"
 CHURN: Final = "connection-churn"
 CLIENTS_LIMIT: Final = "clients-limit"
@@ -72,10 +73,17 @@ def _lines(view: HealthView) -> Iterator[Line]:
         "hit ratio",
         Unit.SHARE,
         lambda span: span.hit_ratio,
-        About(_since_start(view), "as since the last reset", HIT_RATIO),
+        About("", "as before", HIT_RATIO),
         counters=("keyspace_hits", "keyspace_misses"),
         otherwise=NO_READS,
     )
+    hits, reads = hits_and_reads(view) or (0, 0)
+    least = f"at least {humanize.share(view.levels.number(HIT_LOW, 'share'))}"
+    about = About(view.since.words, least, HIT_LOW)
+    is_told = {"keyspace_hits", "keyspace_misses"} <= view.latest.info.keys()
+    none = NO_READS if is_told else view.unknown(Source.INFO_STATS, "keyspace_hits", "keyspace_misses")
+    ratio: Cell = hits / reads if reads else none
+    yield stats.given("hit_ratio_total", "hit ratio since start", Unit.SHARE, ratio, about)
     yield stats.rate("net_input", "network input", Unit.BYTES, "total_net_input_bytes")
     yield stats.rate("net_output", "network output", Unit.BYTES, "total_net_output_bytes")
     yield from _processor(view)
@@ -132,13 +140,13 @@ def _threaded(view: HealthView) -> Iterator[str]:
             yield f"{humanize.share(some / total)} of {what} were threaded"
 
 
-def _since_start(view: HealthView) -> str:
-    """Return the hit ratio since the statistics began without this session's reads of rtui; empty if not known."""
-    hits, misses = view.number("keyspace_hits"), view.number("keyspace_misses")
+def hits_and_reads(view: HealthView) -> tuple[float, float] | None:
+    """Return hits and reads since the statistics began without rtui's of this session; None if not known."""
+    hits, misses, own = view.number("keyspace_hits"), view.number("keyspace_misses"), view.latest.own
     if hits is None or misses is None:
-        return ""
-    hits, misses = max(0.0, hits - view.latest.own.hits), max(0.0, misses - view.latest.own.misses)
-    return f"{humanize.share(hits / (hits + misses))} since the last CONFIG RESETSTAT" if hits + misses else ""
+        return None
+    hits = max(0.0, hits - own.hits)
+    return hits, hits + max(0.0, misses - own.misses)
 
 
 def _tables(view: HealthView) -> Iterator[Table]:
@@ -358,6 +366,25 @@ def _row(one: ClientFigures) -> tuple[Cell, ...]:
         SafeText(display(one.last_command.encode(), limit=_NAME_LIMIT)),
         ", ".join(["rtui"] * one.is_own + words),
     )
+
+
+def callers_of(view: HealthView, command: str) -> list[SafeText]:
+    """Return the clients of a command by the slow log and their last commands, with the libraries of connected ones."""
+    clients = {one.address: one for one in listed(view) or ()}
+    calls = [
+        (one.client_name, one.address)
+        for one in logged(view, Source.SLOW_LOG)
+        if one.name == command and not one.is_own
+    ]
+    calls += [(one.name, one.address) for one in clients.values() if one.last_command == command and not one.is_own]
+    return list(dict.fromkeys(with_library(name, address, clients.get(address)) for name, address in calls))
+
+
+def with_library(name: bytes, address: bytes, client: ClientFigures | None) -> SafeText:
+    """Return a client in words: `batchjob 10.0.0.9:4711 (redis-py 5.2.1)`."""
+    library = b"" if client is None else client.library
+    more = f" ({display(library, limit=_NAME_LIMIT)})" if library else ""
+    return SafeText(f"{caller(name, address)}{more}")
 
 
 def _keys_callers(view: HealthView) -> Iterator[tuple[Cell, ...]]:

@@ -48,6 +48,7 @@ _FIELDS_OF: Final = {
     "evictable_keys_share": "maxmemory_policy",
     "fork_per_gib": "latest_fork_usec",
     "hit_ratio": "keyspace_hits, _misses",
+    "hit_ratio_total": "keyspace_hits, _misses",
     "largest_output": "omem of CLIENT LIST",
     "largest_query": "qbuf of CLIENT LIST",
     "latest_fork": "latest_fork_usec",

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from statistics import fmean
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace as with_fields
 
+from rtui.analysis import humanize
 from rtui.analysis.facts import NOT_ASKED, Reason, Unknown
 from rtui.analysis.health.sample import CommandStats, OwnUse, Sample, Source
 from rtui.analysis.report.document import Report
@@ -160,6 +161,25 @@ def _difference(before: int | None, after: int | None) -> int | None:
     return None if after is None or after < (before or 0) else after - (before or 0)
 
 
+RESET: Final = "CONFIG|RESETSTAT"
+"""The command that sets counters back to 0. The server counts its call afterwards, so 1 tells of it (Redis 7.0)."""
+
+DAY_S: Final = 86_400
+
+
+class Since(NamedTuple):
+    """The time that counters are of."""
+
+    words: str
+    """`since the server started 3d ago`; safe."""
+    days: float | None
+    """None if it is not known."""
+
+
+def _ago(seconds: float) -> str:
+    return f"{humanize.short_duration(round(seconds) * humanize.SECOND_MS)} ago"
+
+
 MOST_HISTORY: Final = 240
 """Values of a figure that are shown over time: the latest."""
 
@@ -202,6 +222,29 @@ class HealthView:
             first = span.before
         return None if first is None else SampleSpan(first, self.latest)
 
+    @cached_property
+    def since(self) -> Since:
+        """The start of the server or the last CONFIG RESETSTAT, whichever is later, as far as the samples tell."""
+        reset = None
+        for span in reversed(self.spans):
+            if not span.is_same_run:
+                break
+            if not span.is_continuous:
+                reset = span
+                break
+        if reset is not None:
+            seconds = max(0.0, (self.latest.at_ms - reset.after.at_ms) / 1000)
+            return Since(f"since CONFIG RESETSTAT {_ago(seconds)}", seconds / DAY_S)
+        told = self.told(Source.COMMAND_STATS)
+        if told is not None and told.commands.get(RESET):
+            return Since("since CONFIG RESETSTAT", None)
+        uptime_s = self.number("uptime_in_seconds")
+        if uptime_s is None:
+            return Since("since the server started, or CONFIG RESETSTAT", None)
+        names_subcommands = told is not None and any("|" in name for name in told.commands)
+        otherwise = "" if names_subcommands else ", or CONFIG RESETSTAT"
+        return Since(f"since the server started {_ago(uptime_s)}{otherwise}", uptime_s / DAY_S)
+
     def number(self, name: str) -> float | None:
         """Return a field of INFO that is a number, or None."""
         return number(self.latest, name)
@@ -238,6 +281,10 @@ class HealthView:
             if source in sample.missing:
                 return None
         return None
+
+    def has_asked(self, source: Source) -> bool:
+        """Whether any sample has asked this source: samples of INFO alone do not ask all."""
+        return any(source in one.sources or source in one.missing for one in self.samples)
 
     def last_alone(self) -> HealthView:
         """Return the view of the last sample alone, with all figures told by then."""

@@ -250,7 +250,9 @@ class HealthProbe:
                 found.percentiles = info.parse_percentiles(reply)
                 cost_us = PERCENTILES_US * len(found.percentiles)
             case Source.ERROR_STATS:
-                figures["errors"] = info.parse_errors(reply)
+                figures["errors"] = errors = info.parse_errors(reply)
+                # Some compatible servers answer with other sections; where there was no error, the title is alone.
+                has_answer = bool(errors) or (isinstance(reply, bytes) and b"errorstats" in reply[:20].lower())
             case Source.KEY_SIZES:
                 figures["key_sizes"] = info.parse_key_sizes(reply)
             case _:

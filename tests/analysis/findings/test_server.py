@@ -85,8 +85,7 @@ REPLICA: Final = {"role": "slave", "master_link_status": "up"}
 BROKEN: Final[dict[str, list[tuple[Sample, ...]]]] = {
     "memory-near-limit": [
         session(FULL),
-        session({**FULL, "maxmemory_policy": "volatile-lru", "databases": {0: Database(9, 0)}}),
-        session({}, {"errors": {"OOM": 3}}),
+        session({"maxmemory_policy": "noeviction", "used_memory_peak": 4 * GIB + MIB}),
         session(
             *(
                 {"maxmemory_policy": "noeviction", "used_memory": 2 * GIB + at * 100 * MIB, "used_memory_rss": 3 * GIB}
@@ -99,7 +98,26 @@ BROKEN: Final[dict[str, list[tuple[Sample, ...]]]] = {
     "memory-swapped": [session({"used_memory_rss": GIB})],
     "eviction-impossible": [
         session({"maxmemory_policy": "volatile-lru", "databases": {0: Database(5_000, 100)}}),
-        session({"maxmemory_policy": "volatile-ttl", "databases": {0: Database(5_000, 0)}}),
+        session({"maxmemory_policy": "volatile-ttl", "databases": {0: Database(100, 0)}}),
+    ],
+    "writes-refused": [
+        session({"errors": {"OOM": 166}}),
+        session({"errors": {"READONLY": 8, "CLUSTERDOWN": 5, "NOSCRIPT": 900}}),
+        session({"errors": {"MISCONF": 3}}, {"errors": {"MISCONF": 4}}),
+    ],
+    "connections-refused": [session({"rejected_connections": 24}), session({}, {"rejected_connections": 3})],
+    "monitor-attached": [session({"clients": (ClientFigures(7, b"10.0.0.9:1", flags="O"),)})],
+    "logins-failed": [session({"errors": {"WRONGPASS": 50}})],
+    "acl-denied": [session({"errors": {"NOPERM": 40}, "commands": {"INFO": CommandStats(9, 9, 20, 0)}})],
+    "calls-failed": [
+        session({"errors": {"WRONGTYPE": 300}, "commands": {"LPUSH": CommandStats(400, 9, 0, 300)}}),
+        session({"errors": {"READONLY": 7, "ERR": 500}, "commands": {"SET": CommandStats(900, 9, 300, 0)}}),
+        session(*({"commands": {"LPUSH": CommandStats(400 + at, 9, 0, at)}} for at in (0, 100)), every_s=5),
+    ],
+    "hit-ratio-low": [session({"keyspace_hits": 9, "keyspace_misses": 5_000})],
+    "clients-closed": [
+        session({"client_output_buffer_limit_disconnections": 1}, {"client_output_buffer_limit_disconnections": 3}),
+        session({"client_query_buffer_limit_disconnections": 2, "evicted_clients": 2}),
     ],
     "persistence-failing": [
         session({"rdb_last_bgsave_status": "err"}),
@@ -127,7 +145,6 @@ BROKEN: Final[dict[str, list[tuple[Sample, ...]]]] = {
     ],
     "query-buffers": [
         session({"clients": (ClientFigures(7, b"10.0.0.9:1", query_bytes=600 * MIB),), "settings": QUERIES}),
-        session({"client_query_buffer_limit_disconnections": 1}, {"client_query_buffer_limit_disconnections": 3}),
     ],
     "backlog-short": [session({**PRIMARY}, {**PRIMARY, "master_repl_offset": 10 * MIB})],
     "cluster-failing": [
@@ -145,7 +162,7 @@ BROKEN: Final[dict[str, list[tuple[Sample, ...]]]] = {
         session(*({"used_cpu_user_main_thread": 29.0 * at, "used_cpu_sys_main_thread": 0.0} for at in range(2)))
     ],
     "connection-churn": [session({}, {"total_connections_received": 12_000})],
-    "clients-limit": [session({"connected_clients": 9_000}), session({}, {"rejected_connections": 3})],
+    "clients-limit": [session({"connected_clients": 9_000})],
     "output-buffers": [
         session({"clients": (ClientFigures(7, b"10.0.0.9:1", flags="N", output_bytes=40 * MIB),)}),
         session(
@@ -160,7 +177,6 @@ BROKEN: Final[dict[str, list[tuple[Sample, ...]]]] = {
                 "settings": {"client-output-buffer-limit": "normal 0 0 0 pubsub 33554432 8388608 60"},
             }
         ),
-        session({"client_output_buffer_limit_disconnections": 1}, {"client_output_buffer_limit_disconnections": 3}),
     ],
 }
 """Samples that break a rule and no other one."""
@@ -169,14 +185,37 @@ KEPT: Final[dict[str, list[tuple[Sample, ...]]]] = {
     "memory-near-limit": [
         session({**FULL, "maxmemory_policy": "allkeys-lru"}),
         session({**FULL, "mem_not_counted_for_evict": 300 * MIB}),
-        session({"errors": {"OOM": 3}}, {"errors": {"OOM": 3}}),
         session({"maxmemory_policy": "noeviction"}),
+        session({"maxmemory_policy": "allkeys-lru", "used_memory_peak": 4 * GIB + MIB}),
+        session({"maxmemory_policy": "noeviction", "used_memory_peak": 12 * GIB}),
     ],
+    "writes-refused": [
+        session({"errors": {"OOM": 3}}, {"errors": {"OOM": 3}}),
+        session({"errors": {"OOM": 40}, "uptime_in_seconds": 86_400 * 30}),
+        session({"errors": {"WRONGTYPE": 90, "MOVED": 5_000, "NOSCRIPT": 700}}),
+    ],
+    "connections-refused": [session({"rejected_connections": 3}, {"rejected_connections": 3})],
+    "monitor-attached": [session({"clients": (ClientFigures(7, b"10.0.0.9:1", flags="S"),)})],
+    "logins-failed": [session({"errors": {"WRONGPASS": 9}})],
+    "acl-denied": [
+        session({"errors": {"NOPERM": 900}, "commands": {"SLOWLOG|GET": CommandStats(0, 0, 890, 0)}}),
+        session({"errors": {"NOPERM": 19}}),
+    ],
+    "calls-failed": [
+        session({"commands": {"GET": CommandStats(700_000, 9, 0, 900)}}),
+        session({"commands": {"LPUSH": CommandStats(99, 9, 0, 99)}}),
+        session(
+            {"errors": {"OOM": 800}, "uptime_in_seconds": 86_400 * 300, "commands": {"SET": CommandStats(9, 9, 800)}}
+        ),
+        session({"commands": {"EVALSHA": CommandStats(900, 9, 0, 300), "CLIENT": CommandStats(900, 9, 0, 900)}}),
+    ],
+    "hit-ratio-low": [session({"keyspace_hits": 0, "keyspace_misses": 10})],
+    "clients-closed": [session(*[{"client_output_buffer_limit_disconnections": 2}] * 2)],
     "memory-unlimited": [session({"maxmemory": 0})],
     "memory-fragmented": [session({"used_memory": 3 * MIB, "used_memory_rss": 12 * MIB})],
     "memory-swapped": [session({"used_memory": 3 * MIB, "used_memory_rss": 2 * MIB})],
     "eviction-impossible": [
-        session({"maxmemory_policy": "volatile-lru", "databases": {0: Database(500, 0)}}),
+        session({"maxmemory_policy": "volatile-lru", "databases": {0: Database(99, 0)}}),
         session({"maxmemory_policy": "volatile-lru"}),
         session({"maxmemory_policy": "volatile-lru", "maxmemory": 0, "databases": {0: Database(5_000, 0)}}),
     ],
@@ -201,7 +240,10 @@ KEPT: Final[dict[str, list[tuple[Sample, ...]]]] = {
         session({"sentinels": (WELL, WELL, SentinelView("c", failure="refused"))}),
         session({}),
     ],
-    "command-banned": [session({"commands": {"KEYS": CommandStats(9, 900_000)}})],
+    "command-banned": [
+        session({"commands": {"KEYS": CommandStats(2, 900_000)}}),
+        session({"commands": {"KEYS": CommandStats(20, 900_000)}, "uptime_in_seconds": 86_400 * 30}),
+    ],
     "command-slow": [
         (slow((b"SMEMBERS", b"shop:tags:42"), number=2),),
         (slow((b"GET", b"a"), number=9, own=True),),
@@ -213,7 +255,7 @@ KEPT: Final[dict[str, list[tuple[Sample, ...]]]] = {
         session({}, {"keyspace_hits": 709_000, "keyspace_misses": 71_000}),
     ],
     "connection-churn": [session({}, {"total_connections_received": 10_000})],
-    "clients-limit": [session({"rejected_connections": 3}, {"rejected_connections": 3})],
+    "clients-limit": [session({"connected_clients": 7_900})],
     "output-buffers": [session({"clients": (ClientFigures(7, b"10.0.0.9:1", flags="N", output_bytes=31 * MIB),)})],
 }
 """Samples that come near a rule and break none."""
@@ -241,6 +283,35 @@ def test_broken(rule: str, samples: tuple[Sample, ...]) -> None:
 def test_kept(rule: str, samples: tuple[Sample, ...]) -> None:
     assert not found(*samples).findings
     assert rule in found(*samples).checked or samples[0].info["role"] == "slave"
+
+
+def test_where_keys_can_not_be_evicted_it_is_worse_when_memory_is_or_was_full() -> None:
+    volatile: dict[str, Any] = {"maxmemory_policy": "volatile-lru", "databases": {0: Database(9, 0)}}
+    full: dict[str, Any]
+    for full in ({"maxmemory": 2 * GIB + MIB}, {"used_memory_peak": 4 * GIB + MIB}):
+        (one,) = found(made_sample(**volatile, **full)).findings
+        assert (one.rule, one.severity) == ("eviction-impossible", Severity.ERROR)
+        (set_here,) = found(made_sample(**volatile, **full), eviction_impossible=Severity.WARN).findings
+        assert set_here.severity is Severity.WARN
+    refused = found(made_sample(**volatile, errors={"OOM": 1})).findings
+    assert [(one.rule, one.severity) for one in refused] == [("eviction-impossible", Severity.ERROR)]
+
+
+def test_counters_are_of_the_time_since_the_start_or_the_last_reset() -> None:
+    def title(*samples: Sample) -> str:
+        return found(*samples).findings[0].title
+
+    calls, errors = {"CONFIG|GET": CommandStats(9, 9)}, {"OOM": 40}
+    assert (
+        title(made_sample(errors=errors, commands=calls)) == "40 writes refused (OOM) since the server started 1d ago"
+    )
+    reset = {**calls, "CONFIG|RESETSTAT": CommandStats(1, 9)}
+    assert title(made_sample(errors=errors, commands=reset)) == "40 writes refused (OOM) since CONFIG RESETSTAT"
+    old: dict[str, Any] = {"errors": errors, "uptime_in_seconds": 86_400 * 30}
+    assert not found(made_sample(**old)).findings
+    assert found(made_sample(**old, commands=reset)).findings, "it may have been a moment ago"
+    seen = session({}, {"total_commands_processed": 3}, {"errors": {"OOM": 7, "READONLY": 5}})
+    assert title(*seen).endswith("(OOM 7, READONLY 5) since CONFIG RESETSTAT 30s ago, 12 in the last 30s")
 
 
 def test_every_rule_that_needs_no_report_has_samples_that_break_it() -> None:
@@ -392,7 +463,7 @@ def test_every_rule_has_a_line_that_shows_what_it_has_found() -> None:
     report = replace(made_report(), hot=HotReport(HotSource.SERVER))
     processor = {"used_cpu_user_main_thread": 1, "used_cpu_sys_main_thread": 1}
     primary = {"connected_slaves": 1, "repl_backlog_active": 1, "cluster_enabled": 1, **processor}
-    others = {"settings": {"disable-thp": "yes"}, "sentinels": (SentinelView("a"),)}
+    others = {"settings": {"disable-thp": "yes"}, "sentinels": (SentinelView("a"),), "evicted_clients": 0}
     known = shown(*(made_sample(30 * at, **primary, **others) for at in range(3)), report=report)
     known |= shown(made_sample(role="slave", master_link_status="up"))
     assert known >= {finder.rule for finder in FINDERS.values()}
@@ -408,6 +479,7 @@ def test_a_line_counts_what_its_rule_has_found() -> None:
     assert (banned(made_sample()).value, banned(made_sample()).state) == (0, State.NORMAL)
     two = banned(made_sample(commands=commands))
     assert (two.value, two.state) == (2, State.WARN)
-    assert two.said == "KEYS was called 12 times; FLUSHALL was called 10 times"
+    since = "since the server started 1d ago, or CONFIG RESETSTAT"
+    assert two.said == f"KEYS was called 12 times {since}; FLUSHALL was called 10 times {since}"
     denied = banned(made_sample(commands={}, missing={Source.COMMAND_STATS: Missing(Reason.DENIED)}))
     assert (denied.value, denied.state) == (Unknown(Reason.DENIED), State.UNKNOWN)

@@ -109,7 +109,7 @@ async def test_banned_commands(server: Server) -> None:
         await looked.look()
     assert looked.broken == ["command-banned", "command-banned"]
     titles = [str(one.title) for one in looked.health.found.findings]
-    assert titles[0] == "KEYS was called 12 times"
+    assert titles[0].startswith("KEYS was called 12 times since ")
     assert titles[1].startswith("FLUSHALL was called 1")
     assert looked.wrong("load", "banned_commands").value == 2
 
@@ -162,7 +162,7 @@ async def test_what_rtui_reads_is_no_hit(server: Server) -> None:
     assert sample.own.hits > 300
     line = looked.line("load", "hit_ratio")
     assert 0.245 < number(line) < 0.255, "with its own reads it would be above 0.4"
-    assert line.said == "25% since the last CONFIG RESETSTAT"
+    assert 0.245 < number(looked.line("load", "hit_ratio_total")) < 0.255
 
 
 async def test_connections_that_come_and_go(server: Server) -> None:
@@ -213,7 +213,7 @@ async def test_load_that_rises_while_keys_expire(valkey: Server) -> None:
         (cliff, *_) = (await looked.analyse()).summary.expiry.cliffs
         await looked.look(after_s=cliff.start_s - 150 - looked.now_s)
         for times in (100, 100, 900):
-            read(valkey, "shop:name", times)
+            read(valkey, "shop:session:1", times)
             await looked.look()
     assert looked.broken == ["expiry-cliff-load"]
     assert "commands per second while shop:cache: expires" in looked.finding("expiry-cliff-load").title
