@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -38,12 +39,13 @@ def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, .
     cls=Command,
     notes="""\
 A and B:
-JSON reports (- for stdin), or kept ones: TARGET@latest, TARGET@yesterday,
-TARGET@2026-11-22 (UTC), TARGET@3 (its number in rtui history).
+JSON reports (- for stdin), dumps (dump.rdb), or kept reports: TARGET@latest,
+TARGET@yesterday, TARGET@2026-11-22 (UTC), TARGET@3 (its number in rtui
+history).
 """,
     examples=(
         "rtui diff prod:6379@yesterday prod:6379@latest",
-        "rtui diff before.json after.json --fail-on 'memory>+20%'",
+        "rtui diff monday.rdb tuesday.rdb --fail-on 'memory>+20%'",
     ),
     codes={
         0: "no threshold is reached",
@@ -54,6 +56,7 @@ TARGET@2026-11-22 (UTC), TARGET@3 (its number in rtui history).
 )
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
+@click.option("--server-binary", "program", metavar="PATH", type=Path, help="The server that loads dumps.")
 @click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces (all).")
 @result_options(*FORMATS)
 @click.option(
@@ -76,13 +79,14 @@ def command(
     before: str,
     after: str,
     *,
+    program: Path | None,
     depth: int | None,
     file: Output,
     thresholds: tuple[FailOn, ...],
     top: int | None,
     **asked: Any,
 ) -> None:
-    """Compare two reports: keys, memory and share without TTL of namespaces, and findings."""
+    """Compare two reports or dumps: keys, memory and share without TTL of namespaces, and findings."""
     from rtui.analysis.findings.contents import compare_findings  # noqa: PLC0415
     from rtui.analysis.formats import written  # noqa: PLC0415
     from rtui.analysis.formats.comparison import DEFAULT_TOP, comparison_json, comparison_page  # noqa: PLC0415
@@ -95,7 +99,7 @@ def command(
         raise click.UsageError("Only one of the reports can come from standard input.")
     with failures_in(file, "diff"):
         registry = registry_choice(asked).load(Target())
-        reports = read_report(before), read_report(after)
+        reports = read_report(before, program), read_report(after, program)
         diff, findings = compare(*reports), compare_findings(*reports, None if registry is None else registry.rules)
         judgements = [judge(threshold, diff, depth, findings.counted()) for threshold in thresholds]
         if file.form == "json":

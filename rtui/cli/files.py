@@ -19,11 +19,13 @@ from rtui.analysis.formats.samples import SamplesFile, SamplesFormatError, is_sa
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.analysis.report.tables.table import COVERAGE_MARKS
 from rtui.cli.output import STANDARD_STREAM
+from rtui.embedded.dump_head import is_dump
 from rtui.keyspace.text.display import display, display_text
 from rtui.registry.rules import Severity
 from rtui.server.analysis.kept_reports import KeptReport, KeptReports, NotKeptError, read_kept, split_reference
+from rtui.server.user.ending_signals import EndedBySignal
 from rtui.server.wire.errors import ExitCode, RtuiError
-from rtui.server.wire.target import parse_target
+from rtui.server.wire.target import DumpFile, Target, parse_target
 
 LATEST: Final = "latest"
 NO_REPORT: Final = "none"
@@ -57,11 +59,13 @@ def kept_path(name: str, now_s: float) -> str:
         raise UnreadableReportError(name, str(error).removesuffix(".")) from None
 
 
-def read_report(name: str) -> Report:
-    """Read the report in a file, of a name such as `TARGET@latest`, or on STANDARD_STREAM.
+def read_report(name: str, program: Path | None = None) -> Report:
+    """Read the report in a file, of a name such as `TARGET@latest`, or on STANDARD_STREAM; make that of a dump.
 
-    Raises UnreadableReportError, and TargetError.
+    `program` is the server that loads a dump. Raises UnreadableReportError, TargetError, and what opening a dump does.
     """
+    if name != STANDARD_STREAM and is_dump(Path(name)):
+        return _report_of_dump(Path(name), program)
     try:
         if name == STANDARD_STREAM:
             data = sys.stdin.buffer.read(LARGEST_FILE_BYTES + 1)
@@ -74,6 +78,20 @@ def read_report(name: str) -> Report:
         raise UnreadableReportError(name, error.strerror or type(error).__name__) from None
     except ReportFormatError as error:
         raise UnreadableReportError(name, str(error)) from None
+
+
+def _report_of_dump(path: Path, program: Path | None) -> Report:
+    from rtui.cli.options import asked_server  # noqa: PLC0415 - only dumps need it
+    from rtui.cli.run import analyse  # noqa: PLC0415
+    from rtui.server.options import AnalysisOptions  # noqa: PLC0415
+
+    with asked_server(Target(dump=DumpFile(path.absolute(), program)), None) as target:
+        result = analyse(target, AnalysisOptions())
+    if result.ended_by is not None:
+        raise EndedBySignal(result.ended_by)
+    if result.report is None or result.failure is not None:
+        raise RtuiError("The analysis broke off", result.failure or "")
+    return result.report
 
 
 def samples_file(path: Path) -> SamplesFile | None:

@@ -191,6 +191,24 @@ def test_paths_that_are_no_files_are_refused_at_once(tmp_path: Path, cli: Cli) -
         assert expected in err
 
 
+def test_dumps_are_compared_with_dumps_and_reports(saved: Path, server: Server, cli: Cli, tmp_path: Path) -> None:
+    before = tmp_path / "before.json"
+    assert cli("report", saved, "--format", "json", "--no-keep", "-o", before)[0] == 0
+    server.admin.set("cart:2", "new")
+    server.admin.save()
+    later = server.folder / "dump.rdb"
+    for first in (before, saved):
+        code, out, err = cli("diff", first, later, "--format", "json")
+        assert code == 0, err
+        fates = {one["namespace"]: one["fate"] for one in json.loads(out)["namespaces"]}
+        assert {name: fates[name] for name in ("cart:", "session:", "user:")} == {
+            "cart:": "grew",
+            "session:": "went",
+            "user:": "same",
+        }
+    assert cli("diff", saved, tmp_path / "missing.rdb")[0] == ExitCode.USAGE
+
+
 def test_commands_behind_the_dump_of_an_append_only_file_are_not_read(saved: Path, cli: Cli) -> None:
     saved.write_bytes(saved.read_bytes() + b"*3\r\n$3\r\nSET\r\n$3\r\nnew\r\n$1\r\n1\r\n")
     code, out, err = cli("find", saved, "*", "--count")
