@@ -41,7 +41,7 @@ from rtui.tui.found_rows import USUAL, FoundRows
 from rtui.tui.found_view import FIND_COMMANDS, FoundBody
 from rtui.tui.goto import COMMAND_KINDS, NARROWING, Destination, GotoKind, GotoScreen, Loaded
 from rtui.tui.help import HelpScreen
-from rtui.tui.help_pages import HelpPage, conventions_page, rules_page, topics, written_pages
+from rtui.tui.help_pages import HelpPage, pages_of_screens, rules_page, written_pages
 from rtui.tui.kit import bars, line_view, panel_screen, table
 from rtui.tui.kit.command import APP_COMMANDS, ScreenCommand
 from rtui.tui.kit.command_screen import (
@@ -418,7 +418,8 @@ def help_topics() -> tuple[HelpPage, ...]:
     """Return the pages of the help beside the page of keys."""
     places = [(SafeText(f"{word} …"), text) for word, (_, text) in NARROWING.items()]
     panels = [(SafeText(f"{panel.key} {panel.short}"), SafeText(panel.help)) for panel in SERVER_PANELS]
-    return (*topics(places, panels), *written_pages(), rules_page(), conventions_page())
+    *pages, conventions = pages_of_screens(places, panels)
+    return (*pages, *written_pages(), rules_page(), conventions)
 
 
 def all_css() -> str:

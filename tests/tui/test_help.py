@@ -14,11 +14,12 @@ from rtui.registry.rules import RULES
 from rtui.server.wire.command_log import Purpose
 from rtui.tui.goto import NARROWING
 from rtui.tui.help import HelpScreen, groups_for, keys_page
-from rtui.tui.help_pages import CONVENTIONS, found_lines, page_lines
+from rtui.tui.help_pages import found_lines, page_lines
 from rtui.tui.kit.command import RULES_PAGE, Group, HelpSubject, Owner
 from rtui.tui.kit.styled_text import Line, line_width
 from rtui.tui.navigation import all_commands, help_topics
 from rtui.values.chain import BUILT_IN
+from tests.registry.test_shipped import CONVENTIONS
 from tests.tui.browsing import BrowseUser, browsing, until
 
 

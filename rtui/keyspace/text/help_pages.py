@@ -43,7 +43,19 @@ class HelpBlock(NamedTuple):
 
 def help_blocks(name: str) -> list[HelpBlock]:
     """Return the blocks of a page, without marks of Markdown."""
-    text = (get_data("rtui", f"help/{name}.md") or b"").decode()
+    return _blocks(_text(name))
+
+
+def screen_pages() -> list[list[HelpBlock]]:
+    """Return the blocks of each page that only the help on screen has, its title first."""
+    return [*map(_blocks, re.split(r"^(?=# )", _text("screen"), flags=re.MULTILINE)[1:])]
+
+
+def _text(name: str) -> str:
+    return (get_data("rtui", f"help/{name}.md") or b"").decode()
+
+
+def _blocks(text: str) -> list[HelpBlock]:
     return [one for kind, lines in _parts(text) for one in _read(kind, lines)]
 
 
