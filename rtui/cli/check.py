@@ -140,7 +140,7 @@ def _run(
     choice, demo = opt.registry_choice(asked), opt.demo_choice(asked)
     if report_file is not None and (demo or connection.names_server({})):
         raise click.UsageError("Give either a server or --report.")
-    target = Target() if demo or report_file is not None else connection.target()
+    target = Target() if demo or report_file is not None else connection.target(takes_keys=True)
     registry = choice.load(target)
     from rtui.cli.files import read_report  # noqa: PLC0415 - the help must not wait for it
 

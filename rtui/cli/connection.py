@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_args
 import click
 
 from rtui.embedded.dump_head import is_dump
+from rtui.server.files import is_keys_file
 from rtui.server.guard.command import Secret
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.target import (
@@ -140,6 +141,9 @@ KEY_PASSWORD_VARIABLE: Final = "RTUI_KEY_PASSWORD"  # noqa: S105 - the name of a
 
 _TLS_PARTS: Final = ("cacert", "cacertdir", "cert", "key", "sni")
 
+READ_KEYS: Final = "rtui report, check, patterns and export read it."
+"""What can be done with a file of keys."""
+
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -185,12 +189,16 @@ class ConnectionOptions:
     def __repr__(self) -> str:
         return "<connection options>"
 
-    def target(self, environment: Mapping[str, str] = os.environ) -> Target:
+    def target(self, environment: Mapping[str, str] = os.environ, *, takes_keys: bool = False) -> Target:
         """Return the server to connect to; prompts for the password with --askpass.
 
-        Raises `TargetError` and `click.UsageError`.
+        A file of keys is one if `takes_keys`. Raises `TargetError` and `click.UsageError`.
         """
         found = self._server(environment)
+        if found.keys is not None:
+            if not takes_keys:
+                raise TargetError("The target is no server", f"{found.label} is a file of keys.", READ_KEYS)
+            return found
         if found.socket_path is not None and Path(found.socket_path).is_file():
             happened = f"{found.label} is a file, not a socket that a server listens on."
             remedy = "rtui open shows reports, and samples that rtui health has written; rtui replay plays sessions."
@@ -288,8 +296,10 @@ class ConnectionOptions:
         return bool(self.place or environment.get(URL_VARIABLE)) or any(one is not None for one in named)
 
     def _dump_or_server(self, place: str) -> Target:
-        """Return the dump of this path if there is one, else the server."""
+        """Return the dump or the file of keys at this path if there is one, else the server."""
         path = Path(place)
+        if is_keys_file(path):
+            return Target(keys=path.absolute())
         if not is_dump(path) and path.suffix != ".rdb":
             return parse_target(place)
         program = None if self.server_binary is None else Path(self.server_binary).absolute()

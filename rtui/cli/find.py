@@ -19,6 +19,7 @@ from rtui.cli.help import Command
 from rtui.cli.output import Output, failures_in, writes_unicode
 from rtui.embedded.dump_head import is_dump
 from rtui.keyspace.text.display import Display, SafeText
+from rtui.server.files import is_keys_file
 from rtui.server.user.ending_signals import exit_status
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.target import SCHEMES, Target
@@ -122,7 +123,7 @@ def _is_target(text: str) -> bool:
     """Whether an argument can only be a server or a dump; a term never is one."""
     if is_term(text):
         return False
-    if is_dump(Path(text)):
+    if is_dump(Path(text)) or is_keys_file(Path(text)):
         return True
     if "://" in text or _ADDRESS.fullmatch(text):
         return True

@@ -43,6 +43,7 @@ COMMANDS: Final = {
     "commands": ("allowed:commands_command", "list every command that rtui may send, with its bound"),
     "diff": ("diff:command", "compare two reports, with thresholds for CI"),
     "doctor": ("doctor:command", "versions, terminal and rights, for a bug report"),
+    "export": ("export:command", "write a row for each key: Parquet, CSV, JSON lines"),
     "find": ("find:command", "list the keys that match a query"),
     "fleet": ("fleet:command", "state and findings of many servers in one table"),
     "health": ("health:command", "state, findings and metrics of a server or cluster"),

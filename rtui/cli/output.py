@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 FORMATS_BY_SUFFIX: Final = {
     ".txt": "text", ".json": "json", ".jsonl": "jsonl", ".md": "md", ".markdown": "md", ".csv": "csv", ".html": "html",
     ".htm": "html", ".toml": "toml", ".prom": "prom", ".om": "openmetrics", ".sarif": "sarif", ".xml": "junit",
+    ".parquet": "parquet",
 }  # fmt: skip
 """The formats that the names of files say; each command knows some of them."""
 
@@ -194,15 +195,25 @@ class Output:
         if self.path is None:
             yield self._write_standard
             return
+        with self.replaced() as file:
+
+            def write(text: str | bytes) -> None:
+                self.is_written = True
+                file.write(_encoded(text))
+
+            yield write
+
+    @contextmanager
+    def replaced(self) -> Iterator[BinaryIO]:
+        """Give the new file, which takes the place of the old one after the block; not for standard output.
+
+        After an exception the file is as it was. Raises OutputError.
+        """
+        assert self.path is not None  # noqa: S101 - not for standard output
         try:
             path, is_special = _resolved(self.path)
             with path.open("wb") if is_special else _replacing(path) as file:
-
-                def write(text: str | bytes) -> None:
-                    self.is_written = True
-                    file.write(_encoded(text))
-
-                yield write
+                yield file
         except OSError as error:
             kept = "The file that was there is as it was." if self.path.is_file() else "Nothing was left there."
             raise OutputError(str(self.path), error, kept) from None

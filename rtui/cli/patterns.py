@@ -69,7 +69,7 @@ def command(
                 raise click.UsageError("Give either a report or a server.")
             _write(read_report(report_name), file, most_names)
             return
-        with opt.asked_server(Target() if demo else connection.target(), demo) as target:
+        with opt.asked_server(Target() if demo else connection.target(takes_keys=True), demo) as target:
             sys.exit(_learn(target, asked, file, most_names))
 
 

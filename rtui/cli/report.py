@@ -80,7 +80,7 @@ def command(
         raise click.UsageError("Give either --estimate or --workers: an estimate asks too few keys to be spread.")
     demo = opt.demo_choice(asked)
     with failures_in(file, "report", keeps_files=True):
-        choice, target = opt.registry_choice(asked), Target() if demo else connection.target()
+        choice, target = opt.registry_choice(asked), Target() if demo else connection.target(takes_keys=True)
         registry = asked["registry"] = choice.load(target)
         opt.take_separators(asked, registry)
         with opt.asked_server(target, demo) as server:
@@ -92,7 +92,6 @@ def _report(target: Target, asked: dict[str, Any], file: Output, *, keep: bool) 
 
     Text for a terminal has its width, and is in ASCII if that can't do more.
     """
-    from rtui.analysis.report.document import ColumnState, CoverageKind  # noqa: PLC0415
     from rtui.cli.run import analyse, command_log  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
@@ -108,12 +107,7 @@ def _report(target: Target, asked: dict[str, Any], file: Output, *, keep: bool) 
         _keep(report, target)
     if report is not None and (report.head.coverage.keys or result.failure is None):
         file.write(_written(report, file))
-        coverage = report.head.coverage
-        if coverage.kind is CoverageKind.PARTIAL or coverage.reason:
-            click.echo(f"rtui: the report is partial: {coverage.reason or 'not every key was inspected'}", err=True)
-        denied = [name for name, column in report.head.columns.items() if column.state is ColumnState.DENIED]
-        if denied:
-            click.echo(f"rtui: denied by the server: {', '.join(denied)}; the report says why", err=True)
+        say_what_it_lacks(report, "report")
     if result.failure is not None:
         raise RtuiError("The analysis broke off", result.failure)
     if result.ended_by is not None and report is None:
@@ -130,6 +124,18 @@ def _written(report: Report, file: Output) -> str:
     from rtui.analysis.formats import FORMS, write_text  # noqa: PLC0415 - the help must not wait for it
 
     return write_text(report, **file.text_options) if file.form == "text" else FORMS[file.form](report)
+
+
+def say_what_it_lacks(report: Report, where: str) -> None:
+    """Print on standard error which keys and facts are missing in what was written."""
+    from rtui.analysis.report.document import ColumnState, CoverageKind  # noqa: PLC0415 - as above
+
+    coverage = report.head.coverage
+    if coverage.kind is CoverageKind.PARTIAL or coverage.reason:
+        click.echo(f"rtui: the {where} is partial: {coverage.reason or 'not every key was inspected'}", err=True)
+    denied = [name for name, column in report.head.columns.items() if column.state is ColumnState.DENIED]
+    if denied:
+        click.echo(f"rtui: denied by the server: {', '.join(denied)}; the {where} says why", err=True)
 
 
 def _keep(report: Report, target: Target) -> None:

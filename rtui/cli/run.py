@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +23,7 @@ from rtui.registry.registry import Registry
 from rtui.registry.rules import Severity
 from rtui.server.analysis.references import ReferenceCheck, ReferenceOptions
 from rtui.server.analysis.run import AnalysisRun, analysis_bill
-from rtui.server.analysis.table_import import import_ahead, use_one_heap
+from rtui.server.analysis.table_import import import_ahead, import_counting, use_one_heap
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
@@ -113,9 +113,24 @@ async def connected(
 
 
 def analyse(target: Target, options: AnalysisOptions, *, log: CommandLog | None = None) -> Result:
-    """Connect, analyse and disconnect; commands are kept in `log`. Raises as `connected`."""
+    """Connect, analyse and disconnect; commands are kept in `log`. Raises as `connected`.
+
+    A file of keys is read instead: raises UnreadableKeysError.
+    """
     use_one_heap()
+    if target.keys is not None:
+        return analyse_keys([target.keys], options)
     return asyncio.run(run_analysis(target, options, log=log))
+
+
+def analyse_keys(paths: Sequence[Path], options: AnalysisOptions) -> Result:
+    """Read files of keys as one pass over them; raises UnreadableKeysError."""
+    if options.estimate_keys is not None or options.workers > 1:
+        raise click.UsageError("A file is read as a whole: leave --estimate and --workers out.")
+    import_counting()
+    from rtui.server.analysis.keys_report import opened, report_of  # noqa: PLC0415 - imports Polars
+
+    return Result(report_of([opened(path) for path in paths], options))
 
 
 async def run_analysis(target: Target, options: AnalysisOptions, *, log: CommandLog | None = None) -> Result:

@@ -85,6 +85,21 @@ def allow_open_files(more: int) -> int | None:
     return None if soft == resource.RLIM_INFINITY or soft >= needed else soft
 
 
+def is_keys_file(path: Path) -> bool:
+    """Whether a file is named like Parquet or begins like it, or a folder has such files in it."""
+    try:
+        if path.is_dir():
+            return any(one.suffix == ".parquet" or one.name.startswith("node=") for one in path.iterdir())
+        if not path.is_file():
+            return False
+        if path.suffix == ".parquet":
+            return True
+        with path.open("rb") as file:
+            return file.read(4) == b"PAR1"
+    except (OSError, ValueError):  # a NUL in a path is a ValueError
+        return False
+
+
 def create_part_file(path: Path) -> tuple[int, Path]:
     """Create and open a temporary file beside a path, readable by its owner only.
 

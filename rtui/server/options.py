@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rtui.analysis.query.query import MatchOrder
     from rtui.analysis.query.terms import Fact
     from rtui.registry.registry import Registry, RegistryProblem
+    from rtui.table.keys_writer import KeysWriter
 
 MOST_SHOWN: Final = 20
 """The most mistakes shown of one file."""
@@ -159,6 +160,10 @@ class AnalysisOptions:
     """Processes that the nodes of a cluster are spread over; of one server it is this one."""
     keep_rows: int = 0
     """Rows that are kept in memory, to be asked later."""
+    write_to: Callable[[float, Callable[[], object]], KeysWriter] | None = None
+    """Begins a file of all keys, of which there is another one if the pass begins anew.
+
+    It gets when the pass begins, in seconds since the epoch, and what to call once the file can't be written."""
     rows_folder: Path | None = None
     """Where more rows are kept in private files; None for nowhere: then none are kept of so many."""
 

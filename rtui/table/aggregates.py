@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import polars as pl
 
@@ -34,6 +34,9 @@ from rtui.table.slots import Slots
 from rtui.table.summary import Biggest, Moment, NodeReports, lengths_of, summed
 from rtui.table.tops import TopKeys
 
+if TYPE_CHECKING:  # few write files
+    from rtui.table.keys_writer import KeysWriter
+
 T = TypeVar("T")
 
 CHUNK: Final = 100_000
@@ -42,6 +45,9 @@ CHUNK: Final = 100_000
 
 MOST_SHOWN: Final = 4_096
 """Most nodes of a report, without rest nodes."""
+
+
+_NO_MOMENT: Final = pl.lit(None, pl.Int64).alias("asked_ms")
 
 
 class _Piece(NamedTuple):
@@ -76,7 +82,7 @@ class Aggregates:
         node_budget: int = MOST_SHOWN,
         registry: Registry | None = None,
         is_sample: bool = False,
-        rows: KeptRows | None = None,
+        rows: KeptRows | KeysWriter | None = None,
     ) -> None:
         """Count by the entries and naming rules of a registry as well; `is_sample` if its bytes are to be estimated.
 
@@ -201,9 +207,18 @@ class Aggregates:
         table = pl.concat(tables)
         self.partial.add(table, is_unread=is_unread)
         if self._rows is not None:
-            self._rows.append(table.select(SCHEMA.names()))
+            self._rows.append(table.with_columns(_NO_MOMENT) if is_unread else table)
         if self._registered_rows is not None:
             self._registered_rows.add(table, self.partial.checksums)
+
+    def fold(self, table: pl.DataFrame, *, is_unread: bool = False) -> None:
+        """Add rows of the key table with a column `asked_ms` at once, where nothing else folds."""
+        if is_unread:
+            self.unread_keys += table.height
+        else:
+            self.keys += table.height
+        self._fold_rows([table], is_unread=is_unread)
+        self._take()
 
     def collected(self) -> Collected:
         """Return the sums of all keys, none of which may wait to be folded."""

@@ -92,11 +92,11 @@ class KeptRows:
         return self._files is not None
 
     def append(self, table: pl.DataFrame) -> None:
-        """Keep the rows of a table with the columns of the schema."""
+        """Keep the rows of a table with the columns of the schema, and maybe others."""
         if not table.height or self.why_none:
             return
-        self.known |= {column.name for column in table if column.null_count() < table.height}
-        table = table.select(column for column in table.columns if column in self.known)
+        self.known |= {name for name in SCHEMA if table[name].null_count() < table.height}
+        table = table.select(name for name in SCHEMA if name in self.known)
         more = int(table["name"].str.len_bytes().cast(pl.Int64).sum()) + ROW_BYTES * table.height
         is_over = self._bytes + more > self._budget_bytes or self.height + table.height > self._most_rows
         if is_over and not self._is_spilling:

@@ -62,6 +62,7 @@ from rtui.analysis.report.members import (
     Count,
     Figure,
     Name,
+    Number,
     SlotCounts,
     Text,
 )
@@ -157,6 +158,20 @@ class FileContents(Struct, frozen=True):
     cluster: ClusterReport | None = None
     findings: tuple[FindingEntry, ...] = ()
     """What is wrong, errors first, then the most costly."""
+
+
+class KeysHead(Struct, frozen=True):
+    """What a file of keys says of them: the report of their pass, without its figures."""
+
+    format: Literal["rtui keys"]
+    schema: Annotated[int, Meta(ge=1, le=1)]
+    rows: Count
+    began_at_s: Number
+    """When the pass began, in seconds since the epoch."""
+    head: Head
+    hot: HotReport = HotReport()
+    keysizes: tuple[KeySizes, ...] = ()
+    cluster: ClusterReport | None = None
 
 
 class _Preamble(Struct):
@@ -262,6 +277,21 @@ def read_json(text: str | bytes) -> Report:
     except msgspec.DecodeError as error:
         _check_utf8(text)
         raise ReportFormatError(f"The file is not JSON: {display_text(str(error), limit=100)}") from error
+
+
+def write_keys_head(head: KeysHead) -> str:
+    """Return it as JSON, in ASCII."""
+    return json.dumps(json_value(msgspec.to_builtins(head, builtin_types=(bytes,), enc_hook=list)))
+
+
+def read_keys_head(text: str) -> KeysHead:
+    """Read it; raises ReportFormatError. Nothing in it is trusted."""
+    try:
+        return msgspec.json.decode(text, type=KeysHead, dec_hook=_read)
+    except msgspec.ValidationError as error:
+        raise ReportFormatError(_sentence(str(error))) from error
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise ReportFormatError(f"They are not JSON: {display_text(str(error), limit=100)}") from error
 
 
 def read_headline(text: bytes) -> Headline:

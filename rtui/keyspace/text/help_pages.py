@@ -17,6 +17,7 @@ PAGES: Final = {
     "terms": "the query of rtui find and of / on screen",
     "columns": "the facts that an analysis reads",
     "formats": "files and pipes: formats, columns of keys, units",
+    "files": "rtui export: columns, and queries of other programs",
     "thresholds": "--fail-on of rtui diff and rtui health",
     "exit-codes": "what 0 to 5 and 130 mean",
     "questions": "questions, and where the answer is",

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from msgspec import structs
@@ -41,6 +42,7 @@ from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:  # they are imported with Polars
     from rtui.table.aggregates import Aggregates
+    from rtui.table.keys_writer import KeysWriter
     from rtui.table.rows import KeptRows
 
 T = TypeVar("T")
@@ -109,6 +111,7 @@ class AnalysisPass:
         self._is_sample = False
         self.rows: KeptRows | None = None
         """The rows of all keys so far, if they are kept; another object once the pass begins anew."""
+        self._writer: KeysWriter | None = None
         self.began_at_s = 0.0
         """When the count began, in seconds since the epoch."""
         self.findings = self._new_findings()
@@ -229,14 +232,22 @@ class AnalysisPass:
 
             folder, most = self._options.rows_folder, self._options.keep_rows
             self.rows = KeptRows(free_memory() // 4, most, folder=folder)
+        if self._writer is not None:
+            self._writer.close()
+        if self._options.write_to is not None:
+            self._writer = self._options.write_to(began_at_s, self._end_by(asyncio.get_running_loop()))
         return Aggregates(
             separators,
             scope=self.scope,
             started_at_s=began_at_s,
             registry=registry,
             is_sample=self._is_sample,
-            rows=self.rows,
+            rows=self.rows or self._writer,
         )
+
+    def _end_by(self, loop: asyncio.AbstractEventLoop) -> Callable[[], object]:
+        """Return the function by which another thread ends the pass, since its file can't be written."""
+        return partial(loop.call_soon_threadsafe, self.control.stop, SafeText("the file can't be written"))
 
     async def add_held(self) -> None:
         """Add the rows held by the findings from time to time, as long as the pass goes on."""

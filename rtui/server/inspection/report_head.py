@@ -205,15 +205,16 @@ def joined_columns(plans: Sequence[InspectionPlan]) -> dict[str, ColumnReport]:
     if len(plans) == 1:
         return plans[0].column_reports()
     found = [plan.column_reports() for plan in plans]
-    return {name: _joined_column([one[name] for one in found]) for name in found[0]}
+    return {name: joined_column([one[name] for one in found], "node") for name in found[0]}
 
 
-def _joined_column(columns: Sequence[ColumnReport]) -> ColumnReport:
+def joined_column(columns: Sequence[ColumnReport], of: str) -> ColumnReport:
+    """Return which keys a fact was read of, at several nodes or in several files; `of` is the noun."""
     differing = Counter((column.state, column.reason) for column in columns)
     if len(differing) == 1:
         return columns[0]
     reasons = (
-        f"{reason or state} at {count:,} of {len(columns):,} nodes"
+        f"{reason or state} at {count:,} of {len(columns):,} {of}s"
         for (state, reason), count in differing.items()
         if state is not ColumnState.COMPLETE
     )

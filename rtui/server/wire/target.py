@@ -346,12 +346,16 @@ class Target:
     """Names and values by which servers of a fleet are grouped, each name once."""
     dump: DumpFile | None = None
     """The dump that takes the place of a server."""
+    keys: Path | None = None
+    """The file of keys (`rtui.table.keys_file`) that takes its place; nothing can be connected to."""
 
     @property
     def label(self) -> SafeText:
         """`host:port`, `[IPv6]:port via bastion`, the socket's path or `service@Sentinel`: never a user or password."""
         if self.sentinels is not None:
             return self.sentinels.label
+        if self.keys is not None:
+            return display_text(self.keys.name)
         if self.dump is not None:
             as_of = f" as of {self.dump.made_at}" if self.dump.made_at else ""
             return display_text(f"{self.dump.path.name}{as_of}")
