@@ -96,10 +96,10 @@ def command(ctx: click.Context, page: str | None) -> None:
     if page is None:
         click.echo(group.get_help(click.Context(group, info_name="rtui")))
         return
-    if (asked := group.get_command(ctx, page)) is not None:
-        click.echo(asked.get_help(click.Context(asked, info_name=f"rtui {page}", max_content_width=100)))
-    elif page in PAGES:
+    if page in PAGES:
         click.echo(page_text(page, width), nl=False)
+    elif (asked := group.get_command(ctx, page)) is not None:
+        click.echo(asked.get_help(click.Context(asked, info_name=f"rtui {page}", max_content_width=100)))
     else:
         near = did_you_mean(page, (*PAGES, *group.list_commands(ctx)))
         raise click.UsageError(f"There is no page {page!r}.{near} There is {', '.join(PAGES)}.")

@@ -54,6 +54,7 @@ COMMANDS: Final = {
     "replay": ("saved:replay_command", "play a recorded session"),
     "report": ("report:command", "report on memory, big and hot keys, expiry, slots, types"),
     "settings": ("settings:command", "show and change settings and keys"),
+    "sql": ("sql:command", "ask keys by SQL: one SELECT over keys, patterns, findings"),
     "slot": ("slot:command", "hash slots of keys, and the nodes that serve them"),
 }
 """The subcommands: module and attribute, and what they do."""

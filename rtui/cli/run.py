@@ -37,6 +37,8 @@ from rtui.server.wire.target import Target
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
+    from rtui.table.kept_rows import PassRows
+
 ENDING: Final = "ending; Ctrl-C again: at once"
 """Shown before the bar once the user has pressed Ctrl-C."""
 
@@ -63,6 +65,8 @@ class Result:
     """Why it could not go on; a sentence."""
     ended_by: signal.Signals | None = None
     """The signal by which the user ended it."""
+    rows: PassRows | None = None
+    """The rows of its keys; None where none are kept."""
 
 
 @contextmanager
@@ -157,7 +161,7 @@ async def run_analysis(target: Target, options: AnalysisOptions, *, log: Command
     failure = watch.failure
     if analysis.progress.state is ScanState.FAILED:
         failure = analysis.progress.reason or SafeText("The server gave no reason.")
-    return Result(analysis.report, failure, interrupts.sent)
+    return Result(analysis.report, failure, interrupts.sent, analysis.rows)
 
 
 @asynccontextmanager

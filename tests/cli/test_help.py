@@ -47,7 +47,7 @@ def test_the_help_of_a_command_fits_on_a_screen(
 ) -> None:
     out = said([name, "--help"], capsys, monkeypatch)
     assert len(out.splitlines()) <= MOST_LINES
-    assert said(["help", name], capsys, monkeypatch) == out
+    assert name in PAGES or said(["help", name], capsys, monkeypatch) == out
     command = command_of(name)
     assert isinstance(command, Command)
     asks = any(one.name == "credential_provider" for one in command.params)

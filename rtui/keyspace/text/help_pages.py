@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 PAGES: Final = {
     "connection": "TARGET, passwords, TLS, clusters, Sentinels, profiles",
     "terms": "the query of rtui find and of / on screen",
+    "sql": "the tables of rtui sql, their columns, and examples",
     "columns": "the facts that an analysis reads",
     "formats": "files and pipes: formats, columns of keys, units",
     "files": "rtui export: columns, and queries of other programs",

@@ -7,26 +7,20 @@
 
 Each slot is in one part, so its keys count once as they do in one process. Two processes never list the keys of one
 server at the same time, also where slots have moved to it: each waits for its turn, which is given here.
-
-A process is a new interpreter, since a fork hangs once Polars has threads. All of its input comes through standard
-input, the environment too: no password is in its arguments, in what `/proc` shows of it, or in a file. It ends when
-that pipe ends, and with the process that has started it, however that ends.
+All of the input of a process (`worker_process`) comes through its standard input, the environment too.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import gc
 import io
 import os
 import pickle
-import signal
-import sys
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, NoReturn, cast
 
@@ -34,8 +28,8 @@ from rtui.keyspace.slots import SLOTS, each_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis.key_pass import AnalysisPass, ClusterPart
 from rtui.server.analysis.table_import import import_counting
+from rtui.server.analysis.worker_process import STARTS_WITH, ended, how_it_ended, started
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.files import reason_of
 from rtui.server.guard.command import Secret
 from rtui.server.inspection.inspected_nodes import InspectedNodes, NodeFacts, NodeInspection
 from rtui.server.options import AnalysisOptions
@@ -43,7 +37,6 @@ from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.parted_scan import PartedScan, ScanPart
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
-from rtui.server.user.ending_signals import ENDING
 from rtui.server.wire.command_log import CommandLog, LogEntry, Purpose, for_purpose
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import as_rtui_error, end_task, failure_of, in_slices, start_supervised
@@ -57,16 +50,6 @@ TELL_EVERY_S: Final = 0.25
 STOP_S: Final = 60.0
 """How long a worker may take to end and to hand over its sums once the pass is stopped."""
 
-STARTS_WITH: Final = ("PATH", "HOME", "LANG", "LC_", "PYTHON", "LD_", "DYLD_", "TMPDIR")
-"""Names, or beginnings of names, of the environment variables that an interpreter starts with; others come through the
-pipe."""
-
-PROGRAM: Final = (
-    "import sys; sys.path[:] = sys.argv[2:]; from rtui.server.analysis.workers import serve; serve(int(sys.argv[1]))"
-)
-"""The program of a worker; its arguments are the id of its parent and the parent's module search path."""
-
-PR_SET_PDEATHSIG: Final = 1
 LENGTH_BYTES: Final = 8
 LARGE_BYTES: Final = 1 << 18
 """Larger messages are read in a thread."""
@@ -245,19 +228,8 @@ class WorkerControl(RunControl):
             yield
 
 
-def serve(parent_id: int) -> NoReturn:
-    """Do the work of a worker that this process has started, and end."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    for one in ENDING:  # a terminal sends them to all processes: the parent says what is to end
-        signal.signal(one, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-    source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    os.dup2(2, 1)
-    if os.getppid() != parent_id:
-        os._exit(1)
+def serve(source: BinaryIO, sink: BinaryIO) -> None:
+    """Do the work of a worker, in its process."""
     parent = Parent(source, sink)
     os.environ.update(parent.work.environment)
     gc.set_threshold(*parent.work.garbage)
@@ -267,7 +239,6 @@ def serve(parent_id: int) -> NoReturn:
         found = Failed(as_rtui_error(error, "rtui worker").happened)
     with contextlib.suppress(OSError):
         parent.send(found)
-    os._exit(0)
 
 
 def packed(message: object) -> bytes:
@@ -322,15 +293,7 @@ class Worker:
 
     async def start(self) -> None:
         """Start the process; raises an RtuiError where that can't be."""
-        try:
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-c", PROGRAM, str(os.getpid()), *sys.path),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                env={name: value for name, value in os.environ.items() if name.startswith(STARTS_WITH)},
-            )
-        except OSError as error:
-            raise RtuiError("No worker process", f"No worker process can be started: {reason_of(error)}.") from error
+        self._process = await started(serve)
 
     async def run(self, options: AnalysisOptions) -> None:
         """Process the worker's messages until all is `found`; raises an RtuiError if it fails or ends."""
@@ -365,13 +328,8 @@ class Worker:
 
     async def end(self) -> None:
         """Wait for the end of the process, which is imminent."""
-        process = self._process
-        if process is None:
-            return
-        if self.found is None and process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)  # `process.kill` would take its exit code from the event loop
-        await process.wait()
+        if self._process is not None:
+            await ended(self._process, kills=self.found is None)
 
     async def _read(self) -> object:
         """Return the next message; raises an RtuiError where the process has ended."""
@@ -381,22 +339,11 @@ class Worker:
             length = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES))
             data = await process.stdout.readexactly(length)
         except asyncio.IncompleteReadError:
-            code = await process.wait()
-            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"has ended with exit code {code}"
+            how = how_it_ended(await process.wait())
             raise RtuiError("A worker process failed", f"Its worker process {how}.") from None
         if length > LARGE_BYTES:
             return await asyncio.to_thread(pickle.loads, data)
         return pickle.loads(data)  # noqa: S301 - its own process has written it
-
-
-@contextlib.contextmanager
-def _signals_blocked() -> Iterator[None]:
-    """Block the terminal's signals in started processes until they can ignore them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def divided(sizes: Mapping[str, int | None], most: int) -> list[list[str]]:
@@ -461,9 +408,8 @@ async def collect_in_workers(made: AnalysisPass, options: AnalysisOptions, deplo
 
     control.on_change.append(changed)
     try:
-        with _signals_blocked():
-            for worker in workers:
-                await worker.start()
+        for worker in workers:
+            await worker.start()
         scan.begin()
         async with asyncio.TaskGroup() as group:
             for worker in workers:

@@ -31,7 +31,8 @@ from rtui.keyspace.text.display import SafeText
 from rtui.registry.load import read_registry
 from rtui.server.analysis.key_pass import ClusterPart
 from rtui.server.analysis.run import AnalysisRun
-from rtui.server.analysis.workers import PROGRAM, ServerTurns, Work, Worker, divided, packed
+from rtui.server.analysis.worker_process import PROGRAM
+from rtui.server.analysis.workers import ServerTurns, Work, Worker, divided, packed, serve
 from rtui.server.guard.command import Secret
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
@@ -83,7 +84,7 @@ def children(of: int) -> list[int]:
                 words = (folder / "cmdline").read_bytes()
             except OSError:  # it has ended meanwhile
                 continue
-            if parent == of and b"workers import serve" in words:
+            if parent == of and b"rtui.server.analysis.workers\0serve\0" in words:
                 found.append(int(folder.name))
     return sorted(found)
 
@@ -484,7 +485,7 @@ def test_a_process_ends_with_its_pipe() -> None:
     """So it does where the system does not end it with its parent."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
         part = ClusterPart(Target(port=mute.getsockname()[1]), frozenset({"a"}), frozenset({1}), time.time())
-        words = [sys.executable, "-c", PROGRAM, str(os.getpid()), *sys.path]
+        words = [sys.executable, "-c", PROGRAM, str(os.getpid()), serve.__module__, serve.__name__, *sys.path]
         with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdin is not None
             process.stdin.write(packed(Work(part, AnalysisOptions(), dict(os.environ), (700, 10, 10), logs=False)))

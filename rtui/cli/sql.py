@@ -1,0 +1,195 @@
+"""`rtui sql`: ask keys by SQL."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from rtui.cli import options as opt
+from rtui.cli.connection import ConnectionOptions, Number, WholeNumber, connection_options
+from rtui.cli.help import Command
+from rtui.cli.output import Output, failures_in
+from rtui.server.user.ending_signals import EndedBySignal, exit_status
+from rtui.server.wire.errors import ExitCode, RtuiError
+from rtui.server.wire.target import Target
+
+if TYPE_CHECKING:
+    from signal import Signals
+
+    from rtui.analysis.formats.statement_rows import StatementRows
+    from rtui.server.options import AnalysisOptions
+    from rtui.server.wire.command_log import CommandLog
+    from rtui.table.statement import Statement
+
+FORMATS: Final = ("text", "csv", "json", "jsonl", "md", "parquet")
+
+
+@click.command(
+    "sql",
+    cls=Command,
+    notes="""\
+Tables (rtui help sql has their columns and examples):
+keys      name pattern type memory_bytes ttl_ms expires_at length idle_s …
+patterns  pattern keys memory_bytes max_memory_bytes without_ttl
+findings  severity rule place title keys memory_bytes query
+""",
+    examples=(
+        "rtui sql 'SELECT type, count(*) FROM keys GROUP BY type' prod:6379",
+        "rtui sql 'SELECT name FROM keys WHERE ttl_ms = -1' dump.rdb -o no-ttl.csv",
+    ),
+    codes={0: "the result is written; it says what it lacks", 130: "Ctrl-C; the result so far is written"},
+)
+@partial(connection_options, arguments="STATEMENT [TARGET]")
+@opt.scope_options
+@opt.registry_options
+@opt.result_options(*FORMATS)
+@click.option("--limit", metavar="N", type=WholeNumber(1, 10_000_000), default=100_000, help="Rows at most (100,000).")
+@click.option(
+    "--max-seconds",
+    "most_s",
+    metavar="S",
+    type=Number(min=0, min_open=True),
+    default=60.0,
+    help="Seconds that the statement may take (60).",
+)
+@opt.budget_option
+@opt.log_option
+@opt.demo_options
+@click.help_option("--help")
+def command(connection: ConnectionOptions, *, file: Output, limit: int, most_s: float, **asked: Any) -> None:
+    """Inspect every key once for the facts that one SELECT needs, and run it."""
+    demo = opt.demo_choice(asked)
+    if not connection.place:
+        raise click.UsageError("Missing STATEMENT: rtui sql 'SELECT type, count(*) FROM keys GROUP BY type' TARGET.")
+    if file.form == "parquet" and file.is_terminal:
+        raise click.UsageError("Parquet is not for a terminal: name a file with -o.")
+    text, *place = connection.place
+    given = replace(connection, place=tuple(place))
+    with failures_in(file, "sql", keeps_files=True):
+        target = Target() if demo else given.target()
+        statement = _statement(text)
+        registry = opt.registry_choice(asked).load(target)
+        opt.take_separators(asked, registry)
+        asked["registry"] = registry if "findings" in statement.tables else None
+        with opt.asked_server(target, demo) as server:
+            sys.exit(_run(server, statement, asked, file, limit=limit, most_s=most_s))
+
+
+def _statement(text: str) -> Statement:
+    """Check a statement; a wrong one is printed and ends the program."""
+    from rtui.cli.find import marked  # noqa: PLC0415 - the help must not wait for it
+
+    try:
+        from rtui.table.statement import StatementError, read_statement  # noqa: PLC0415 - imports sqlglot
+    except ImportError as error:
+        raise RtuiError("No SQL", f"sqlglot, which reads SQL, can't be imported: {error}.") from None
+    try:
+        return read_statement(text)
+    except StatementError as error:
+        problem = error.problem
+        click.echo("rtui: the statement can't be run", err=True)
+        is_marked = problem.span.end > problem.span.start and "\n" not in text
+        click.echo(marked(text, problem) if is_marked else f"  {problem.sentence}", err=True)
+        click.echo("  rtui help sql has the tables and examples.", err=True)
+        sys.exit(ExitCode.USAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A statement, the keys that it is about, and the bounds of its result."""
+
+    statement: Statement
+    options: AnalysisOptions
+    limit: int
+    most_s: float
+    is_parquet: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What came of a statement."""
+
+    rows: StatementRows | None
+    parquet: bytes = b""
+    ended_by: Signals | None = None
+
+
+def _run(
+    target: Target, statement: Statement, asked: dict[str, Any], file: Output, *, limit: int, most_s: float
+) -> int:
+    """Inspect, run the statement, write its result and its notes, and return the exit code."""
+    from rtui.analysis.formats.statement_rows import written_rows  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.run import command_log  # noqa: PLC0415
+    from rtui.server.analysis.statements import columns_of  # noqa: PLC0415
+    from rtui.server.analysis.table_import import use_one_heap  # noqa: PLC0415
+    from rtui.server.files import rows_folder  # noqa: PLC0415
+    from rtui.server.options import KEPT_ROWS, AnalysisOptions  # noqa: PLC0415
+    from rtui.server.scan.pace import Pace  # noqa: PLC0415
+
+    asked["pace"] = Pace(asked["pace"])
+    log_file = asked.pop("log_file")
+    asked |= {"columns": columns_of(statement), "keep_rows": KEPT_ROWS, "rows_folder": rows_folder()}
+    if "findings" not in statement.tables:
+        asked["top"] = 0  # which would be asked everything
+    options = AnalysisOptions(**asked)
+    with command_log(log_file) as log:
+        use_one_heap()
+        answer = asyncio.run(_asked(target, _Asked(statement, options, limit, most_s, file.form == "parquet"), log))
+    if answer.rows is None:
+        assert answer.ended_by is not None  # noqa: S101 - else there are rows
+        click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
+        raise EndedBySignal(answer.ended_by)
+    if file.form == "parquet":
+        file.write(answer.parquet)
+    else:
+        with file.opened() as send:
+            for piece in written_rows(answer.rows, file.form, **file.text_options):
+                send(piece)
+    for note in answer.rows.notes:
+        click.echo(f"rtui: {note}", err=True)
+    return 0 if answer.ended_by is None else exit_status(answer.ended_by)
+
+
+async def _asked(target: Target, asked: _Asked, log: CommandLog) -> _Answer:
+    """Check the statement, inspect the keys, and run it on their rows."""
+    from rtui.analysis.findings.contents import findings, with_registry  # noqa: PLC0415 - the help must not wait
+    from rtui.analysis.formats.statement_rows import StatementRows  # noqa: PLC0415
+    from rtui.analysis.humanize import counted  # noqa: PLC0415
+    from rtui.cli.run import run_analysis  # noqa: PLC0415
+    from rtui.keyspace.text.display import SafeText  # noqa: PLC0415
+    from rtui.server.analysis.statements import notes_of, statement_process  # noqa: PLC0415
+
+    statement, options, limit = asked.statement, asked.options, asked.limit
+    async with statement_process() as process:
+        await process.check(statement)
+        result = await run_analysis(target, options, log=log)
+        report, rows = result.report, result.rows
+        if report is None or (result.failure is not None and not report.head.coverage.keys):
+            if result.failure is not None or result.ended_by is None:
+                raise RtuiError("The analysis broke off", result.failure or "The server gave no key.")
+            return _Answer(None, ended_by=result.ended_by)
+        found = None
+        if "findings" in statement.tables:
+            registry = options.registry
+            found = with_registry(findings(report, None if registry is None else registry.rules), report, registry)
+        notes = notes_of(statement, report, found, may_repeat=rows is not None and rows.rows.may_repeat)
+        if result.failure is not None:
+            notes = (*notes, SafeText(f"The analysis broke off: {result.failure}"))
+        files = await process.write(statement, rows, found)
+        table, is_cut = await process.run(statement, files, most_rows=limit, most_s=asked.most_s)
+        if is_cut:
+            notes = (*notes, SafeText(f"There are more than {counted(limit, 'row')}: the first are written (--limit)."))
+        written = StatementRows(
+            statement.text, tuple(table.columns), () if asked.is_parquet else table.rows(), is_cut, notes
+        )
+        parquet = b""
+        if asked.is_parquet:
+            from rtui.table.statement_tables import parquet_of  # noqa: PLC0415 - imports Polars
+
+            parquet = parquet_of(table, {"statement": statement.text, **written.end(), "listed": table.height})
+        return _Answer(written, parquet, result.ended_by)
