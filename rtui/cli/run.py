@@ -16,7 +16,7 @@ import click
 
 from rtui.analysis import humanize
 from rtui.analysis.humanize import Mark
-from rtui.analysis.report.document import Report
+from rtui.analysis.report.document import CoverageKind, Report
 from rtui.analysis.report.members import ReferenceChecks
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.registry.registry import Registry
@@ -133,8 +133,16 @@ def analyse_keys(paths: Sequence[Path], options: AnalysisOptions) -> Result:
         raise click.UsageError("A file is read as a whole: leave --estimate and --workers out.")
     import_counting()
     from rtui.server.analysis.keys_report import opened, report_of  # noqa: PLC0415 - imports Polars
+    from rtui.table.kept_rows import PassRows  # noqa: PLC0415
+    from rtui.table.rows import KeptRows, free_memory  # noqa: PLC0415
 
-    return Result(report_of([opened(path) for path in paths], options))
+    files = [opened(path) for path in paths]
+    if not options.keep_rows:
+        return Result(report_of(files, options))
+    rows = KeptRows(free_memory() // 4, options.keep_rows, folder=options.rows_folder)
+    report = report_of(files, options, rows)
+    rows.finish(report.head.made_at_s, is_all=report.head.coverage.kind is CoverageKind.EXACT)
+    return Result(report, rows=PassRows(rows, report.head.scope))
 
 
 async def run_analysis(target: Target, options: AnalysisOptions, *, log: CommandLog | None = None) -> Result:

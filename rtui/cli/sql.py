@@ -71,7 +71,7 @@ def command(connection: ConnectionOptions, *, file: Output, limit: int, most_s: 
     text, *place = connection.place
     given = replace(connection, place=tuple(place))
     with failures_in(file, "sql", keeps_files=True):
-        target = Target() if demo else given.target()
+        target = Target() if demo else given.target(takes_keys=True)
         statement = _statement(text)
         registry = opt.registry_choice(asked).load(target)
         opt.take_separators(asked, registry)
@@ -160,14 +160,17 @@ async def _asked(target: Target, asked: _Asked, log: CommandLog) -> _Answer:
     from rtui.analysis.findings.contents import findings, with_registry  # noqa: PLC0415 - the help must not wait
     from rtui.analysis.formats.statement_rows import StatementRows  # noqa: PLC0415
     from rtui.analysis.humanize import counted  # noqa: PLC0415
-    from rtui.cli.run import run_analysis  # noqa: PLC0415
+    from rtui.cli.run import analyse_keys, run_analysis  # noqa: PLC0415
     from rtui.keyspace.text.display import SafeText  # noqa: PLC0415
     from rtui.server.analysis.statements import notes_of, statement_process  # noqa: PLC0415
 
     statement, options, limit = asked.statement, asked.options, asked.limit
     async with statement_process() as process:
         await process.check(statement)
-        result = await run_analysis(target, options, log=log)
+        if target.keys is not None:
+            result = analyse_keys([target.keys], options)
+        else:
+            result = await run_analysis(target, options, log=log)
         report, rows = result.report, result.rows
         if report is None or (result.failure is not None and not report.head.coverage.keys):
             if result.failure is not None or result.ended_by is None:

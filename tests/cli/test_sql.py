@@ -129,3 +129,22 @@ def test_a_pass_that_its_time_has_ended_says_so(valkey: Server, capsys: pytest.C
     assert found["coverage"] == "partial"
     assert "of the keyspace only: the 0.3 s budget was used up." in err
     assert err == f"rtui: {found['notes'][0]}\n"
+
+
+def test_a_file_of_keys_says_what_its_server_says(
+    valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(valkey)
+    valkey.admin.set("expires", "x", ex=3_600)
+    path = str(tmp_path / "keys.parquet")
+    assert run(["export", valkey.url, "-o", path, "--pace", "full"]) == 0
+    capsys.readouterr()
+    asked = "SELECT name_quoted, pattern, type, memory_bytes FROM keys ORDER BY name_quoted"
+    texts = []
+    for place in (valkey.url, path):
+        assert run(["sql", asked, place, "--format", "jsonl", "--pace", "full"]) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+    assert len(texts[0].splitlines()) == 24
+    assert run(["sql", "SELECT ttl_ms FROM keys WHERE name = 'expires'", path, "--format", "jsonl"]) == 0
+    assert 3_500_000 < json.loads(capsys.readouterr().out.splitlines()[0])["ttl_ms"] <= 3_600_000

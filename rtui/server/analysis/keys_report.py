@@ -43,6 +43,7 @@ from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.table.aggregates import Aggregates
 from rtui.table.kept_rows import condition_of
 from rtui.table.keys_file import KeysFile, KeysFileError
+from rtui.table.rows import KeptRows
 
 T = TypeVar("T")
 
@@ -77,8 +78,8 @@ def opened(path: Path) -> KeysFile:
         raise UnreadableKeysError(path, error) from None
 
 
-def report_of(files: Sequence[KeysFile], options: AnalysisOptions) -> Report:
-    """Return the report of all rows, which `write_to` of the options may write elsewhere.
+def report_of(files: Sequence[KeysFile], options: AnalysisOptions, kept: KeptRows | None = None) -> Report:
+    """Return the report of all rows, which are `kept`, or written elsewhere by `write_to` of the options.
 
     Raises UnreadableKeysError, and OSError for what can't be written.
     """
@@ -98,7 +99,7 @@ def report_of(files: Sequence[KeysFile], options: AnalysisOptions) -> Report:
     began_at_s = min(one.began_at_s for one in heads)
     writer = None if options.write_to is None else options.write_to(began_at_s, lambda: None)
     separators, registry = Separators(options.separators), options.registry
-    found = Aggregates(separators, scope=scope, started_at_s=began_at_s, registry=registry, rows=writer)
+    found = Aggregates(separators, scope=scope, started_at_s=began_at_s, registry=registry, rows=writer or kept)
     for at, file in enumerate(files):
         try:
             known = _add(found, file, asked, heads[at].head.made_at_s)

@@ -167,7 +167,8 @@ class StatementProcess:
                 raise RtuiError("No rows to ask", f"The rows of the keys are not kept, since {rows.rows.why_none}.")
             chunks, separators = list(rows.rows.chunks()), Separators(rows.scope.separators)
         is_wanted = True
-        now_ms = int(wall_clock.now_s() * 1000)
+        ended_s = None if rows is None else rows.rows.ended_s
+        now_ms = int((wall_clock.now_s() if ended_s is None else ended_s) * 1000)
         try:
             for path in self._tables:
                 path.unlink(missing_ok=True)
