@@ -108,7 +108,7 @@ def parse_columns(text: str) -> Columns | None:
             continue
         if name not in _NAMES:
             among = ", ".join(("type", *_NAMES))
-            hint = " stands alone" if named in ("all", "default") else f" is no column: there are {among}"
+            hint = " stands alone" if named in ("all", "default") else f" is not a column; the columns are {among}"
             raise ColumnsError((repr(word) if word else "nothing") + hint)
         if slash and (name not in _SAMPLED or word != named + _share(name)):
             samples = ", ".join(f"{one}{_share(one)}" for one in _SAMPLED)

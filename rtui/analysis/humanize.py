@@ -174,7 +174,7 @@ def _three_figures(value: float, step: int, units: tuple[str, ...], *, is_least:
 def share(fraction: float, mark: Mark = Mark.EXACT) -> SafeText:
     """Return a share in whole percent: `29%`, `<1%`, estimated `≈29%`."""
     percent = fraction * 100
-    if 0 < percent < 0.5:
+    if 0 < percent <= 0.5:
         return SafeText("<1%")
     return SafeText(f"{mark.strip()}{percent:.0f}%")
 

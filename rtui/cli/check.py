@@ -73,7 +73,7 @@ expectations and patterns need one; queue-growing needs --since.
     codes={
         0: "no finding as severe as --fail-on",
         1: "there are such findings",
-        3: "there are none, but not all could be judged",
+        3: "no findings, but some rules were not checked",
     },
 )
 @connection_options

@@ -202,7 +202,7 @@ class ConnectionOptions:
         if found.socket_path is not None and Path(found.socket_path).is_file():
             happened = f"{found.label} is a file, not a socket that a server listens on."
             remedy = "rtui open shows reports, and samples that rtui health has written; rtui replay plays sessions."
-            raise TargetError("The target is no server", happened, remedy)
+            raise TargetError("The target is not a server", happened, remedy)
         tls = {name: getattr(self, name) for name in _TLS_PARTS if getattr(self, name) is not None}
         if self.insecure:
             tls["insecure"] = True
@@ -234,7 +234,7 @@ class ConnectionOptions:
         """Return the passphrase of the client key, as far as one is given."""
         if self.key_askpass:
             if tls is None or tls.cert is None:
-                raise click.UsageError("Without --cert and --key there is no key whose passphrase could be asked for.")
+                raise click.UsageError("--askpass-key needs --cert and --key.")
             return asked_secret("--key-askpass", "Passphrase of the key", KEY_PASSWORD_VARIABLE)
         if tls is None or tls.key_password is not None:
             return None if tls is None else tls.key_password

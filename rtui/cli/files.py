@@ -107,7 +107,7 @@ def samples_file(path: Path) -> SamplesFile | None:
     except (OSError, SamplesFormatError) as error:
         raise click.UsageError(f"{path}: {error}.") from None
     if found.unread:
-        click.echo(f"rtui: {path}: line {found.unread:,} can't be read; what comes before is there", err=True)
+        click.echo(f"rtui: {path}: line {found.unread:,} can't be read; the lines before it were", err=True)
     if found.left_out:
         click.echo(f"rtui: {path}: {found.left_out:,} samples between others are left out", err=True)
     return found

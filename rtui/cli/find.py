@@ -147,7 +147,7 @@ def _with_saved(line: str, connection: ConnectionOptions | None) -> str:
     saved = saved_queries(SettingsFile.opened(settings_path()).settings, connection.target())
     for name, near in unknown_names(line, saved).items():
         if near is not None:
-            click.echo(f"rtui: there is no query @{name}, so names with that are found; @{near} is one.", err=True)
+            click.echo(f"rtui: there is no query @{name}, so it was searched in names; @{near} exists.", err=True)
     return expanded(line, saved)
 
 

@@ -85,7 +85,7 @@ def _target(connection: ConnectionOptions, place: str) -> Target:
     check_place((place,))
     target = replace(connection, place=(place,), host=None, port=None, socket=None, url=None, profile=None).target()
     if target.dump is not None:
-        raise TargetError("The target is no server", f"{target.label} is a dump, which has no health.", "")
+        raise TargetError("The target is not a server", f"{target.label} is a dump, which has no health.", "")
     return target
 
 
@@ -107,8 +107,8 @@ is about all profiles. Rules about keys need rtui check of each server.
     codes={
         0: "all answer, with no finding as severe as --fail-on",
         1: "there are such findings",
-        3: "there are none, but not all could be judged",
-        4: "there are none, but servers are unreachable",
+        3: "no findings, but some rules were not checked",
+        4: "no findings, but some servers were unreachable",
     },
 )
 @(lambda function: connection_options(function, arguments="[TARGET]..."))

@@ -147,7 +147,7 @@ def command(
     if sections and file.form not in ("text", "md"):
         raise click.UsageError(f"--section is for text and md; {file.form} has all of them.")
     if since is None and any(one.needs_earlier for one in thresholds):
-        raise click.UsageError("A change, and a number of new or gone findings, need earlier samples: --since.")
+        raise click.UsageError("Changes, and new or gone findings, need earlier samples: --since.")
     demo = demo_choice(asked)
     opened = None if len(connection.place) != 1 else files.samples_file(Path(connection.place[0]))
     if opened is not None and every_s is not None:

@@ -36,7 +36,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
     cls=Command,
     examples=("rtui report prod:6379 -o today.html", "rtui report prod:6379 --estimate 20000    seconds at any size"),
     codes={
-        0: "the report is written; it says what was denied, or is partial",
+        0: "the report was written; denied facts and a partial scan are named in it",
         130: "Ctrl-C; a partial report is written",
     },
 )

@@ -116,7 +116,7 @@ async def _ask_owners(target: Target, slots: set[int]) -> dict[int, Owner]:
         topology = deployment.topology
         if topology is None:
             is_node = deployment.home.server.cluster_enabled
-            why = "not known: this node was asked about itself only" if is_node else "none: the server is in no cluster"
+            why = "unknown: only this node was asked" if is_node else "none: the server is in no cluster"
             return dict.fromkeys(slots, Owner(SafeText(why)))
         found = {slot: topology.owners.get(slot) for slot in slots}
         moves = await deployment.moves_of({node_id for node_id in found.values() if node_id is not None})

@@ -166,7 +166,7 @@ def _read_replies(connection: socket.socket, reader: hiredis.Reader, count: int,
         if reply is False:
             data = connection.recv(65_536)
             if not data:
-                raise ConnectionResetError("the embedded server is gone")
+                raise ConnectionResetError("the embedded server has exited")
             reader.feed(data)
             continue
         if isinstance(reply, hiredis.ReplyError):

@@ -156,7 +156,7 @@ class NamingTable(_Table, frozen=True):
         str | None, Meta(description="Characters that separate parts where they are not declared (/|;#,.).")
     ] = None
     longest: Annotated[_Count | None, Meta(description="Bytes of a name at most (50).")] = None
-    hardest: Annotated[_Count | None, Meta(description="More bytes than this no name has (1,024).")] = None
+    hardest: Annotated[_Count | None, Meta(description="No name has more bytes than this (1,024).")] = None
     shortest: Annotated[_Count | None, Meta(description="Bytes of a name at least (3).")] = None
     deepest: Annotated[_Count | None, Meta(description="Segments at most (8).")] = None
 

@@ -181,12 +181,12 @@ def _code_entries(lines: Sequence[str]) -> Iterator[Entry]:
 
 def _rules() -> Iterator[Entry]:
     yield Entry(literal(
-        "Findings (1 in Analyse) lists what breaks these rules, errors first; ? there comes here. rtui check "
+        "Findings (1 in Analyse) lists violations of these rules, errors first; ? there opens this page. rtui check "
         "lists the same for CI, rtui check --rules prints this page. Rules about names, expectations, patterns and "
         "references need a registry."
     ))  # fmt: skip
     yield Entry(literal(
-        "A registry sets each to off, warn or error, and its parameters; what stands here are the defaults:"
+        "A registry sets each rule to off, warn or error, and its parameters; these are the defaults:"
     ))  # fmt: skip
     yield Entry(SafeText(f"[rules] {RULES['expiry-cliff'].setting}"))
     for family, heading in FAMILIES.items():

@@ -170,7 +170,7 @@ class JavaReader(Reader):
         elif code == _REFERENCE:
             self.take(4)
         else:
-            raise Invalid("has a field whose class is no text")
+            raise Invalid("has a field whose class is not a text")
 
     def _annotation(self, name: str) -> None:
         """Read the data that a class has written itself behind its description or fields; shown unless empty."""

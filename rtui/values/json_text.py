@@ -111,7 +111,7 @@ class JsonReader(Reader):
         try:
             return self.add(ValueKind.TEXT, str(json.loads(quoted)))
         except ValueError:
-            raise Invalid("has an escape that is none") from None
+            raise Invalid("has an invalid escape") from None
 
     def _cut_string(self) -> None:
         """Read a string whose end is cut, without a trailing partial escape."""

@@ -313,7 +313,7 @@ def _read_block(source: ValueSource, budget: Budget) -> DecodingStep:
     """Decompress a complete block with the library; raises Invalid if it does not give the declared length."""
     declared, limit = _declared(source.data), budget.limits.output_bytes
     if declared is None:
-        raise Invalid("begins with the length of what is in it")
+        raise Invalid("begins with the length of its contents")
     size, start = declared
     if size > limit:
         raise Invalid(f"gives at most {limit:,} bytes, as far as rtui reads it, and declares {size:,}")

@@ -123,7 +123,7 @@ def _from_text(name: str, kind: str, line: bytes) -> bool | int | str | bytes:
                     raise Invalid("has text without its quotes")
                 return codecs.escape_decode(quoted[2])[0]
     except ValueError as error:
-        raise Invalid(f"has text that is none: {error}") from None
+        raise Invalid(f"has invalid text: {error}") from None
     return line.decode("utf-8", "surrogateescape")
 
 

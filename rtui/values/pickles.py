@@ -229,7 +229,7 @@ class _Tree:
             return ValueNode(ValueKind.NOTE, f"the same as {known or 'the whole value'}")
         self._places[id(item)] = place
         if depth > self.budget.limits.depth:
-            self.stopped = f"what is nested deeper than {self.budget.limits.depth} levels is not shown"
+            self.stopped = f"levels deeper than {self.budget.limits.depth} are not shown"
             return ValueNode(item.kind, "", item.type_name, is_cut=True)
         if item.maker:
             made = self._object(item, place, depth)

@@ -141,7 +141,7 @@ class _PlainTree:
     def _container(self, kind: ValueKind, pairs: Iterable[tuple[object, object]], depth: int) -> ValueNode:
         node = ValueNode(kind)
         if depth >= self.budget.limits.depth:
-            self.stopped = f"what is nested deeper than {depth} levels is not shown"
+            self.stopped = f"levels deeper than {depth} are not shown"
             node.is_cut = True
             return node
         for name, item in pairs:

@@ -142,7 +142,7 @@ class Reader(ABC):
     def enter(self, node: ValueNode) -> None:
         """Open a node: nodes added from now on are its children. Raises Exceeded if it is too deep."""
         if len(self._open) >= self.budget.limits.depth:
-            raise Exceeded(f"what is nested deeper than {self.budget.limits.depth} levels is not shown")
+            raise Exceeded(f"levels deeper than {self.budget.limits.depth} are not shown")
         self._open.append(node)
 
     def leave(self) -> None:

@@ -144,9 +144,9 @@ def test_what_is_typed(text: str, columns: Columns | None) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "nothing is no column: there are type, ttl, memory, idle, length, encoding"),
-        ("ttl,", "nothing is no column"),
-        ("size", "'size' is no column"),
+        ("", "nothing is not a column; the columns are type, ttl, memory, idle, length, encoding"),
+        ("ttl,", "nothing is not a column"),
+        ("size", "'size' is not a column"),
         ("ttl,all", "'all' stands alone"),
         ("ttl/8", "'ttl/8' is not possible: ttl asks all keys; samples are idle/8, length/8, encoding/16"),
         ("idle/4", "'idle/4' is not possible"),

@@ -97,7 +97,13 @@ def test_a_larger_number_never_reads_smaller(value: int, more: int) -> None:
 
 @pytest.mark.parametrize(
     ("fraction", "mark", "text"),
-    [(0.0, Mark.EXACT, "0%"), (0.004, Mark.ABOUT, "<1%"), (0.29, Mark.ABOUT, "≈29%"), (1.0, Mark.EXACT, "100%")],
+    [
+        (0.0, Mark.EXACT, "0%"),
+        (0.004, Mark.ABOUT, "<1%"),
+        (1 / 200, Mark.EXACT, "<1%"),
+        (0.29, Mark.ABOUT, "≈29%"),
+        (1.0, Mark.EXACT, "100%"),
+    ],
 )
 def test_shares_never_round_something_to_nothing(fraction: float, mark: Mark, text: str) -> None:
     assert humanize.share(fraction, mark) == text

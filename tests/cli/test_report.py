@@ -131,7 +131,9 @@ def test_columns_reach_the_analysis(valkey: Server, tmp_path: Path, capsys: pyte
 
 def test_columns_that_make_no_sense_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["report", "--columns", "ttl,size"]) == 2
-    assert "'size' is no column: there are type, ttl, memory, idle, length, encoding" in capsys.readouterr().err
+    assert (
+        "'size' is not a column; the columns are type, ttl, memory, idle, length, encoding" in capsys.readouterr().err
+    )
 
 
 def test_two_reports_compare(valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -186,4 +186,4 @@ def test_deep_nesting_ends_at_the_limit() -> None:
     ):
         found = decode(data, choose=name)
         assert found.truncated
-        assert any("nested deeper" in note for note in found.notes)
+        assert any("levels deeper than" in note for note in found.notes)

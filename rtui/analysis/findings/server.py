@@ -465,7 +465,7 @@ def _measured(found: Expression, line: Line, then: Line | None) -> tuple[Interva
     if isinstance(line.value, Unknown):
         return None, f"it is {cell_reason(line.value)}"
     if not isinstance(line.value, int | float):
-        return None, f"it is no number: {value_text(line)}"
+        return None, f"not a number: {value_text(line)}"
     if not found.sign:
         return Interval(Fraction(line.value), Fraction(line.value)), ""
     if then is None or not isinstance(then.value, int | float):

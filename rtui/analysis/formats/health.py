@@ -65,7 +65,7 @@ _NOW: Final = Column("now", "now", Unit.COUNT, 12)
 _CHANGE: Final = Column("change", "change", Unit.COUNT, 9, "From then to now")
 _STATUS: Final = Column("status", "status", Unit.TEXT, 7, "Whether the value is as expected")
 _EXPECTED: Final = Column("expected", "expected", Unit.TEXT, 20)
-_SAID: Final = Column("said", "what it means here", Unit.TEXT)
+_SAID: Final = Column("said", "meaning", Unit.TEXT)
 
 NO_FAILURES: Final[Mapping[str, str]] = MappingProxyType({})
 """All nodes have answered when they were asked last; of others a sentence says why not."""

@@ -487,7 +487,7 @@ def _figures(block: blocks.FigureTable) -> Markup:
     """Return figures as a table, with charts where there is one at least."""
     values = [column.title for column in block.table.columns[2:-3]]
     has_charts = any(one.now is not None and plotted(one.now.history) for one in block.lines)
-    titles = ["metric", *values, "status", *(["session"] if has_charts else []), "expected", "what it means here"]
+    titles = ["metric", *values, "status", *(["session"] if has_charts else []), "expected", "meaning"]
     head = (element("th", title, scope="col", class_="n" if title in values else None) for title in titles)
     rows = []
     for row, one in zip(block.table.rows, block.lines, strict=True):

@@ -271,7 +271,7 @@ def read_json(text: str | bytes) -> Report:
     except RecursionError as error:
         raise ReportFormatError("The file is nested too deep for a report") from error
     except (UnicodeDecodeError, UnicodeEncodeError) as error:
-        raise ReportFormatError(f"The file is not UTF-8: byte {error.start:,} is no part of a character") from error
+        raise ReportFormatError(f"The file is not UTF-8 (byte {error.start:,})") from error
     except msgspec.ValidationError as error:
         raise ReportFormatError(_sentence(str(error))) from error
     except msgspec.DecodeError as error:
@@ -520,4 +520,4 @@ def _check_utf8(text: str | bytes) -> None:
         if isinstance(text, bytes):
             text.decode()
     except UnicodeDecodeError as error:
-        raise ReportFormatError(f"The file is not UTF-8: byte {error.start:,} is no part of a character") from error
+        raise ReportFormatError(f"The file is not UTF-8 (byte {error.start:,})") from error

@@ -98,8 +98,8 @@ def _introduction(head: Head, learnt: LearntPatterns) -> Iterator[str]:
         yield f"Not every key was analysed{why}; there may be other patterns."
     if learnt.without:
         yield f"{humanize.keys(round(learnt.without), mark)} cannot have a pattern: empty name, or over 4,096 bytes."
-    yield "A draft to edit: what each pattern is for and who answers for it, the names of its placeholders, and what is"
-    yield "expected of its keys. That is what was seen, with room to grow. `rtui --registry FILE` uses it."
+    yield "A draft: add the purpose and owner of each pattern, rename placeholders, and correct the expectations, which"
+    yield "are the values seen with room to grow. Use the file with `rtui --registry FILE`."
 
 
 def _entry(one: Learnt, learnt: LearntPatterns, mark: Mark) -> Iterator[str]:

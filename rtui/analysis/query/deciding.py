@@ -108,7 +108,7 @@ class FactComparison(Enum):
     ENDS = "ends with"
     HAS = "has"
     MATCHES = "matches the regular expression"
-    LEAST = "has at least so many bytes"
+    LEAST = "has at least this many bytes"
 
 
 @dataclass(frozen=True, slots=True)

@@ -282,7 +282,7 @@ class Outcome(StrEnum):
 
     REACHED = "reached"
     NOT_REACHED = "not reached"
-    UNKNOWN = "can't be judged"
+    UNKNOWN = "not checked"
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,10 +103,10 @@ _AT_ONCE: Final = "constant; 1 µs"
 _OWN: Final = "changes nothing but this connection"
 _SETTING: Final = Checked("setting", _SETTING_NAMES.__contains__, ("setting of a closed list",))
 _HASHES: Final = "constant; hashes the password once"
-_WHOSE: Final = "tells operators whose connection this is; one constant name"
-_WHAT: Final = "tells operators what the client is; one constant name"
-_WHICH: Final = "tells operators which version the client is"
-_UNTOUCHED: Final = "makes reading leave idle times and frequencies as they are"
+_WHOSE: Final = "shows operators whose connection this is; one constant name"
+_WHAT: Final = "shows operators which client this is; one constant name"
+_WHICH: Final = "shows operators the version of the client"
+_UNTOUCHED: Final = "reading keys then leaves idle times and frequencies unchanged"
 
 _connects = partial(Spec, CommandGroup.CONNECTION)
 _of_server = partial(Spec, CommandGroup.SERVER)
@@ -188,7 +188,7 @@ _of_stream = partial(_of_key, CommandGroup.STREAM, since=(5, 0))
 _of_vectors = partial(
     _of_key, CommandGroup.VECTORS, shape=(KEY,), since=(8, 0), since_valkey=None, has_write_key_spec=True
 )
-_of_module = partial(_of_key, shape=(KEY,), cost="constant, as its manual says", since=(4, 0), has_write_key_spec=True)
+_of_module = partial(_of_key, shape=(KEY,), cost="constant, by its manual", since=(4, 0), has_write_key_spec=True)
 
 _SCAN: Final[tuple[Element, ...]] = (
     _CURSOR,
@@ -201,12 +201,12 @@ _SCAN_WHY: Final = "lists keys in small steps from a cursor and keeps nothing in
 _LOOK_UP: Final = "constant; 1 µs, a name of 1 MiB 0.4 ms"
 
 _PAGE_COST: Final = "COUNT elements, 140 µs; a compact encoding answers whole: 512 fields 124 µs, 20,000 fields 4.7 ms"
-_PAGE_WHY: Final = "a page at a time; encoding and size are looked at before, since compact encodings ignore COUNT"
-_RANDOM_WHY: Final = "a positive count: none twice, never more than there are; encoding and length are looked at before"
-_FIELDS_WHY: Final = "named fields only; encoding and length are looked at before, since each walks a compact hash"
+_PAGE_WHY: Final = "one page at a time; encoding and size are checked first, since compact encodings ignore COUNT"
+_RANDOM_WHY: Final = "a positive count: no element twice; encoding and length are checked first"
+_FIELDS_WHY: Final = "named fields only; encoding and length are checked first, since each field walks a compact hash"
 _RANK_COST: Final = "logarithmic, 2 µs; a compact sorted set of 20,000 members 0.4 ms"
-_RANK_WHY: Final = "a number, without any member; encoding and length are looked at before"
-_BETWEEN_WHY: Final = "both ends are given, from the front, and near each other"
+_RANK_WHY: Final = "returns a number, no member; encoding and length are checked first"
+_BETWEEN_WHY: Final = "both ends are given, counted from the front and close together"
 
 _SIZE: Final = "a size, without the content"
 _DESCRIPTION: Final = "a description, without the content"
@@ -216,7 +216,7 @@ _VALKEY_MODULES: Final = (8, 0)
 
 TABLE: Final[tuple[Spec, ...]] = (
     # Setting a connection up
-    _connects("PING", (), _AT_ONCE, "asks whether the server answers", is_required=True),
+    _connects("PING", (), _AT_ONCE, "checks that the server answers", is_required=True),
     _connects("HELLO", (_PROTOCOL,), _AT_ONCE, "chooses the protocol of this connection", since=(6, 0)),
     _connects(
         "HELLO",
@@ -238,51 +238,51 @@ TABLE: Final[tuple[Spec, ...]] = (
         "INFO",
         (keyword(*INFO_SECTIONS),),
         "constant; 13 µs, commandstats of 300 used commands 70–170 µs",
-        "one named section of counters that the server keeps anyway",
+        "one named section of counters that the server maintains anyway",
     ),
     _of_server(
         "INFO",
         (keyword("latencystats"),),
-        "one walk over a histogram for each used command; 300 of them 0.6–1.3 ms",
-        "percentiles of times that the server keeps anyway; the more commands are used, the less often it is asked",
+        "walks a histogram of each command used; 300 of them 0.6–1.3 ms",
+        "percentiles that the server maintains anyway; sent less often the more commands are used",
     ),
     _of_server("DBSIZE", (), _AT_ONCE, "reads a counter"),
     _of_cluster("CLUSTER INFO", (), "constant; 13 µs", "a summary of the cluster as this node sees it", since=(3, 0)),
     _of_cluster(
         "CLUSTER NODES",
         (),
-        "one line a node and a walk over 16,384 slots; 240 µs",
+        "one line per node and a walk over 16,384 slots; 240 µs",
         "reads the table of nodes",
         since=(3, 0),
     ),
     _of_cluster(
         "CLUSTER SLOTS",
         (),
-        "one entry a range of slots; 3 nodes 4–37 µs, a cluster whose every slot is a range of its own 4–11 ms",
-        "where each node wants to be reached; asked at the start and when the cluster has changed",
+        "one entry per range of slots; 3 nodes 4–37 µs, every slot a range of its own 4–11 ms",
+        "the addresses of the nodes; sent at the start and when the cluster has changed",
         since=(3, 0),
     ),
     _of_cluster(
         "CLUSTER COUNTKEYSINSLOT",
         (Integer("slot", 0, SLOTS - 1),),
         "reads a counter; 0.3–1 µs",
-        "an estimate asks it of every slot of a node, to draw keys from each by its size",
+        "sent for every slot of a node by an estimate, to draw keys from each slot by its size",
         since=(3, 0),
     ),
     Spec(
         CommandGroup.SENTINEL,
         "SENTINEL MASTERS",
         (),
-        "one list a service; asked of Sentinels, which hold no keys",
-        "which services there are, and whether a Sentinel takes their primaries for alive",
+        "one list per service; sent to Sentinels, which hold no keys",
+        "the services, and whether a Sentinel considers their primaries up",
         since=(2, 8),
     ),
     Spec(
         CommandGroup.SENTINEL,
         "SENTINEL GET-MASTER-ADDR-BY-NAME",
         (any_bytes("service", 256),),
-        "one look-up; asked of Sentinels, which hold no keys",
-        "where the primary of one service is",
+        "one look-up; sent to Sentinels, which hold no keys",
+        "the address of the primary of one service",
         since=(2, 8),
     ),
     # What a server knows of its load: hot keys, busy slots, and the settings that give access counters their meaning
@@ -290,7 +290,7 @@ TABLE: Final[tuple[Spec, ...]] = (
         "HOTKEYS GET",
         (),
         "the keys that are kept; 64 by two measures 50 µs",
-        "reads what a session has measured, and leaves the session as it is",
+        "reads the result of a hot-key session without changing the session",
         since=(8, 6),
         since_valkey=(9, 2),
     ),
@@ -303,8 +303,8 @@ TABLE: Final[tuple[Spec, ...]] = (
             *(keyword("DURATION"), Integer("seconds", 1, MAX_SESSION_S)),
             *(keyword("SAMPLE"), Integer("ratio", MIN_SAMPLE_RATIO, MAX_SAMPLE_RATIO)),
         ),
-        "0.3 ms to begin, 1.4 MB for its result; until it ends each command of all clients takes 0.07 µs longer",
-        "only after the user has agreed; ends by itself, measures a sample, and is never stopped or reset by rtui",
+        "0.3 ms to start, 1.4 MB for its result; until it ends, each command of every client takes 0.07 µs longer",
+        "only after the user has agreed; ends by itself, measures a sample, never stopped or reset by rtui",
         since=(8, 6),
         since_valkey=None,
         needs_consent=True,
@@ -316,7 +316,7 @@ TABLE: Final[tuple[Spec, ...]] = (
             *(keyword("LIMIT"), Integer("limit", 1, MAX_SLOTS), keyword("DESC")),
         ),
         "sorts the node's slots; all 16,384 0.7–1.2 ms",
-        "counters that the node keeps anyway; asked every few seconds at most",
+        "counters that the node maintains anyway; sent every few seconds at most",
         since=(8, 2),
         since_valkey=(8, 0),
     ),
@@ -340,8 +340,8 @@ TABLE: Final[tuple[Spec, ...]] = (
         CommandGroup.RENAMED,
         "COMMAND INFO",
         (Repeated(any_bytes("name", 64, is_secret=True), MAX_NAMES),),
-        "describes the commands, 1–38 µs each, most for those with many subcommands; 8 names 0.3 ms",
-        "which command a name of a profile stands for, asked once a connection before any of them is sent",
+        "1–38 µs for each command described, most for those with many subcommands; 8 names 0.3 ms",
+        "which command a renamed one is; sent once per connection, before any renamed command",
         since=(2, 8),
     ),
     # How a server is: what was slow, and who is connected
@@ -350,7 +350,7 @@ TABLE: Final[tuple[Spec, ...]] = (
         "SLOWLOG GET",
         (Integer("count", 1, MAX_SLOW),),
         "COUNT entries, of which the server keeps 32 arguments of 128 bytes each; 128 30 µs, of the longest 0.1–0.5 ms",
-        "the latest entries of a list that the server keeps anyway; never its reset",
+        "the latest entries of a log that the server keeps anyway; never reset",
         since=(2, 2),
     ),
     Spec(
@@ -358,7 +358,7 @@ TABLE: Final[tuple[Spec, ...]] = (
         "COMMANDLOG GET",
         (Integer("count", 1, MAX_SLOW), keyword("slow", "large-request", "large-reply")),
         "COUNT entries as above; 128 of the longest 0.1–0.3 ms",
-        "the latest entries of lists that the server keeps anyway; never their reset",
+        "the latest entries of logs that the server keeps anyway; never reset",
         since=None,
         since_valkey=(8, 1),
     ),
@@ -366,8 +366,8 @@ TABLE: Final[tuple[Spec, ...]] = (
         CommandGroup.HEALTH,
         "LATENCY LATEST",
         (),
-        "one line for each class of delays; 1 µs",
-        "delays that the server has measured anyway, if it was told to; never their reset",
+        "one line per latency event; 1 µs",
+        "latency events that the server records if the latency monitor is on; never reset",
         since=(2, 8),
     ),
     Spec(
@@ -378,16 +378,16 @@ TABLE: Final[tuple[Spec, ...]] = (
                 "event", lambda name: EVENT_NAME.match(name) is not None, ("event of 1–32 letters, digits, dashes",)
             ),
         ),
-        "at most 160 moments, all that the server keeps; 1–5 µs",
-        "when the delays of one class were",
+        "at most 160 times, all that the server keeps; 1–5 µs",
+        "the times of one latency event",
         since=(2, 8),
     ),
     Spec(
         CommandGroup.HEALTH,
         "CLIENT LIST",
         (),
-        "one line a client; 1,000 clients 0.9–3 ms and 340 kB",
-        "the number of clients is looked at before; it tells who sends which command without MONITOR",
+        "one line per client; 1,000 clients 0.9–3 ms and 340 kB",
+        "the number of clients is checked first; shows who sends which command, without MONITOR",
         since=(2, 4),
         evidence=ClientsEvidence,
     ),
@@ -424,7 +424,7 @@ TABLE: Final[tuple[Spec, ...]] = (
     _of_any_key(
         "MEMORY USAGE",
         shape=(KEY, keyword("SAMPLES"), Integer("samples", 1, MAX_SAMPLES)),
-        cost="so many elements; 1,000 4–80 µs",
+        cost="as many elements as asked for; 1,000 4–80 µs",
         why="of one key whose value is read next: elements that the default five samples miss may be large, of up to "
         "1,000 none is missed; never 0, since all of a million took 139 ms; the type is asked before, as above",
         since=(4, 0),
@@ -446,14 +446,14 @@ TABLE: Final[tuple[Spec, ...]] = (
     _of_hash(
         "HRANDFIELD",
         (KEY, _RANDOM, Optional((keyword("WITHVALUES"),))),
-        "10 µs an element, 0.5 ms; a compact hash of 20,000 fields 0.8 ms",
+        "10 µs per element, 0.5 ms; a compact hash of 20,000 fields 0.8 ms",
         _RANDOM_WHY,
         since=(6, 2),
     ),
     _of_hash(
         "HMGET",
         (KEY, Repeated(_FIELD, MAX_ELEMENTS)),
-        "one look-up a field, 83 µs; a compact hash of 20,000 fields 0.4 ms a field",
+        "one look-up per field, 83 µs; a compact hash of 20,000 fields 0.4 ms per field",
         _FIELDS_WHY,
         since=(2, 0),
     ),
@@ -461,13 +461,13 @@ TABLE: Final[tuple[Spec, ...]] = (
         "HSTRLEN",
         (KEY, _FIELD),
         "one look-up, 2 µs; a compact hash of 20,000 fields 0.4 ms",
-        "the size of one value, without the value; encoding and length are looked at before",
+        "the size of one value, without the value; encoding and length are checked first",
         since=(3, 2),
     ),
     _of_hash(
         "HPTTL",
         (KEY, keyword("FIELDS"), Repeated(_FIELD, MAX_ELEMENTS, counted=True)),
-        "one look-up a field, 90 µs; a compact hash of 20,000 fields 0.4 ms a field",
+        "one look-up per field, 90 µs; a compact hash of 20,000 fields 0.4 ms per field",
         _FIELDS_WHY,
         since=(7, 4),
         since_valkey=(9, 0),
@@ -485,7 +485,7 @@ TABLE: Final[tuple[Spec, ...]] = (
     _of_set(
         "SRANDMEMBER",
         (KEY, _RANDOM),
-        "10 µs an element, 0.5 ms; a compact set is walked over once",
+        "10 µs per element, 0.5 ms; a compact set is walked once",
         _RANDOM_WHY,
         since=(2, 6),
     ),
@@ -493,7 +493,7 @@ TABLE: Final[tuple[Spec, ...]] = (
         "SISMEMBER",
         (KEY, _MEMBER),
         "one look-up, 2 µs; a compact set of 20,000 members 0.4 ms",
-        "whether one member is there; encoding and length are looked at before",
+        "whether one member exists; encoding and length are checked first",
     ),
     _length(CommandGroup.ZSET, "ZCARD", since=(1, 2)),
     _of_zset(
@@ -525,21 +525,21 @@ TABLE: Final[tuple[Spec, ...]] = (
         "XINFO STREAM",
         (KEY,),
         "constant; 8 µs, and the first and the last entry in full",
-        "never FULL, which lists every group; the size of an entry is looked at before",
+        "never FULL, which lists every group; the size of an entry is checked first",
         evidence=EntryEvidence,
     ),
     _of_stream(
         "XINFO GROUPS",
         (KEY,),
-        "one row a group; 1,000 groups 1.5 ms",
-        "the number of groups is looked at before",
+        "one row per group; 1,000 groups 1.5 ms",
+        "the number of groups is checked first",
         evidence=GroupEvidence,
     ),
     _of_stream(
         "XINFO CONSUMERS",
         (KEY, _GROUP),
-        "one row a consumer; 1,000 consumers 0.8 ms",
-        "one group, whose number of consumers is looked at before",
+        "one row per consumer; 1,000 consumers 0.8 ms",
+        "one group; its number of consumers is checked first",
         evidence=ConsumerEvidence,
     ),
     _of_stream(
@@ -551,8 +551,8 @@ TABLE: Final[tuple[Spec, ...]] = (
     _of_stream(
         "XPENDING",
         (KEY, _GROUP),
-        "one row a consumer that has entries pending; 2 µs without any",
-        "the summary of one group, whose number of consumers is looked at before",
+        "one row per consumer with pending entries; 2 µs without any",
+        "the summary of one group; its number of consumers is checked first",
         evidence=ConsumerEvidence,
     ),
     _length(CommandGroup.ARRAY, "ARCOUNT", since=(8, 8), since_valkey=None),
@@ -573,26 +573,26 @@ TABLE: Final[tuple[Spec, ...]] = (
         "VRANGE",
         shape=(KEY, _lex_end("start"), keyword("+"), _COUNT),
         cost="a seek in a radix tree and COUNT names; 50 of 20,000 7 µs",
-        why="names in their order, always with a count, behind the last one of the page before",
+        why="names in order, always with a count, from the end of the previous page",
         since=(8, 4),
     ),
     _of_vectors(
         "VRANDMEMBER",
         shape=(KEY, _RANDOM),
-        cost="a random walk an element, 14 µs; 50 0.7 ms",
-        why="a positive count: none twice; only where there is no VRANGE",
+        cost="a random walk per element, 14 µs; 50 0.7 ms",
+        why="a positive count: no element twice; only where VRANGE does not exist",
     ),
     _of_vectors(
         "VGETATTR",
         shape=(KEY, _MEMBER),
         cost="one look-up, 1 µs, and the attributes in full",
-        why="of the elements of one page, of which there are fewer where the memory of an average one is large",
+        why="for the elements of one page, fewer where the average element is large",
     ),
     _of_vectors(
         "VEMB",
         shape=(KEY, _MEMBER),
         cost="a number a dimension; 64 9 µs, 4,096 0.5 ms",
-        why="one vector without RAW; the number of dimensions is looked at before",
+        why="one vector, without RAW; the number of dimensions is checked first",
         evidence=VectorEvidence,
     ),
     _of_module(CommandGroup.JSON, "JSON.TYPE", why=_DESCRIPTION, since_valkey=_VALKEY_MODULES),

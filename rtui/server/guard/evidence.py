@@ -116,7 +116,7 @@ class Evidence:
 class AbsentKey(Evidence):
     """The key is PROBE_KEY, which nobody has: the reply shows whether the command may be used at all."""
 
-    words: ClassVar[str] = "a key that nobody has"
+    words: ClassVar[str] = "a key that does not exist"
 
     def refusal(self, command: str, arguments: Sequence[bytes], keys: int) -> str:
         """Permit PROBE_KEY alone."""

@@ -315,7 +315,7 @@ class CompiledPipeline(ScanPipeline):
                     if event is not Event.SLICE_IS_OVER:
                         break
                 if engine.is_awaiting:
-                    lane.fail(ConnectionLost("It did not answer what it was asked."))
+                    lane.fail(ConnectionLost("Its reply does not fit the command."))
             raise
         finally:
             if engine.is_awaiting and lane.is_open:  # cancelled

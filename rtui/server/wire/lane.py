@@ -425,7 +425,7 @@ class Lane(asyncio.BufferedProtocol):
             # Its text is not shown: an error may quote a request, and a request may contain a password.
             self.fail(ConnectionLost(f"The server sent an error of its own accord ({reply.code}).", last_error=reply))
             return
-        self.fail(ConnectionLost("It sends replies that nobody asked for.", kind=FailureKind.PROTOCOL))
+        self.fail(ConnectionLost("It sends replies to commands that were not sent.", kind=FailureKind.PROTOCOL))
 
     def _check_silence(self) -> None:
         self._silence_timer = None

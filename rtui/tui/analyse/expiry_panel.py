@@ -29,7 +29,7 @@ from rtui.analysis.report.members import DAY_S, HOUR_S, MINUTE_S, TTL_EDGES_S, F
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.keys import about_to_expire, cliffs, expiry, no_ttl
 from rtui.analysis.report.tables.table import Subject, label
-from rtui.analysis.report.tables.totals import ttl_histogram
+from rtui.analysis.report.tables.totals import spans, ttl_histogram
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.panel import AnalysePanel, PanelState, PanelTable, panel_command, unfound
 from rtui.tui.kit.chart_lines import (
@@ -256,10 +256,7 @@ HISTOGRAM_HEAD_LINES: Final = 2
 HISTOGRAM_GAP: Final = 4
 """Blank cells between the histograms."""
 
-TTL_NAMES: Final = tuple(
-    map(SafeText, ("< 1 min", "< 10 min", "< 1 h", "< 1 day", "< 7 days", "< 30 days", "< 1 year", "≥ 1 year"))
-)
-"""Names of the bins of the TTL histogram, one more than there are edges."""
+TTL_NAMES: Final = tuple(map(SafeText, spans(TTL_EDGES_S)))
 
 
 @dataclass(frozen=True, slots=True)

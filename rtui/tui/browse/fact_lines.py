@@ -136,7 +136,7 @@ def fact_lines(
     if facts.is_gone:
         return [
             *name_lines(full_name(facts.key), width, Role.MUTED, age, raw=facts.key),
-            fact_line(width, KeyFact(literal("type"), literal("gone: the key no longer exists"), Role.WARN)),
+            fact_line(width, KeyFact(literal("type"), literal("the key no longer exists"), Role.WARN)),
             (),
             (),
             fact_line(width, KeyFact(literal(""), literal("")), slot_fact(facts.key)),

@@ -62,7 +62,7 @@ OVERRIDDEN: Final = (
 
 USED: Final = (
     PrivateName(App, "_close_messages_no_wait", "ends the application after a fatal error, as Textual does"),
-    PrivateName(App, "_clipboard", "what was copied can be pasted within the interface"),
+    PrivateName(App, "_clipboard", "copied text can be pasted within the interface"),
     PrivateName(App, "_context", "a frame of a replay is rendered outside the application's tasks"),
     PrivateName(App, "_driver", "to write to the terminal, and to have all of it painted again"),
     PrivateName(App, "_exception", "the fatal error of which the message tells"),

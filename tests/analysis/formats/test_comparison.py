@@ -60,7 +60,7 @@ def test_text() -> None:
         "\n"
         "REACHED  memory>+20%  it is 99.4852%\n"
         "not reached  keys>+1000%  it is 20.0795%\n"
-        "CAN'T BE JUDGED  nobody keys>1  neither report has a namespace of this name\n"
+        "NOT CHECKED  nobody keys>1  neither report has a namespace of this name\n"
     )
 
 
