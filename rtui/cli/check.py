@@ -1,4 +1,4 @@
-"""`rtui check`: list problems of keys by rules; exit codes for CI."""
+"""`rtui check`: list problems of keys, and of servers on request, by rules; exit codes for CI."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rtui.analysis.findings.finding import Found
     from rtui.analysis.formats.findings import SourcePlace
     from rtui.analysis.report.document import Report
     from rtui.analysis.report.members import ReferenceChecks
     from rtui.cli.run import Follow
     from rtui.registry.registry import Registry
+    from rtui.server.wire.command_log import CommandLog
 
 FORMATS: Final = ("text", "json", "md", "sarif", "junit")
 """The formats of findings."""
@@ -67,7 +70,7 @@ A registry sets each rule to "off", "warn" or "error". Rules about names,
 expectations and patterns need one; queue-growing needs --since.
 """,
     examples=(
-        "rtui check prod:6379 --registry keys.toml -o findings.sarif",
+        "rtui check prod:6379 --registry keys.toml --server -o findings.sarif",
         "rtui check --demo    a bad day: exit code 1",
     ),
     codes={
@@ -80,6 +83,7 @@ expectations and patterns need one; queue-growing needs --since.
 @opt.scope_options
 @opt.registry_options
 @click.option("--report", "report_file", metavar="FILE", help="Check a JSON report, not a server; - for stdin.")
+@click.option("--server", "with_server", is_flag=True, help="Check the server, too, by the rules of rtui health.")
 @click.option("--since", metavar="EARLIER", help="An earlier report, or TARGET@latest: find growth.")
 @opt.result_options(*FORMATS)
 @click.option(
@@ -132,6 +136,7 @@ def _run(
     file: Output,
     *,
     report_file: str | None,
+    with_server: bool,
     since: str | None,
     fail_on: str,
     **asked: Any,
@@ -140,6 +145,8 @@ def _run(
     choice, demo = opt.registry_choice(asked), opt.demo_choice(asked)
     if report_file is not None and (demo or connection.names_server({})):
         raise click.UsageError("Give either a server or --report.")
+    if report_file is not None and with_server:
+        raise click.UsageError("--server needs a server; a report has none of its figures.")
     target = Target() if demo or report_file is not None else connection.target(takes_keys=True)
     registry = choice.load(target)
     from rtui.cli.files import read_report  # noqa: PLC0415 - the help must not wait for it
@@ -158,11 +165,11 @@ def _run(
     if registry is not None and followed != "off":
         follow = follow_references(registry, asked["pace"], asked["match"], are_all=followed == "all")
     with opt.asked_server(target, demo) as server:
-        return _check(server, asked, judge, follow)
+        return _check(server, asked, judge, follow, with_server=with_server)
 
 
-def _check(target: Target, asked: dict[str, Any], judge: Judge, follow: Follow | None) -> int:
-    """Analyse, follow references, print the findings, and return the exit code."""
+def _check(target: Target, asked: dict[str, Any], judge: Judge, follow: Follow | None, *, with_server: bool) -> int:
+    """Analyse, follow references, look at the server, print the findings, and return the exit code."""
     from rtui.cli.run import analyse, command_log  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
 
@@ -170,16 +177,27 @@ def _check(target: Target, asked: dict[str, Any], judge: Judge, follow: Follow |
         result = analyse(target, AnalysisOptions(**asked), log=log)
         is_whole = result.report is not None and result.ended_by is None and result.failure is None
         references = follow(target, log) if follow is not None and is_whole else None
+        servers, lost = _servers(target, log, judge, result.report) if with_server and is_whole else ([], 0)
     if result.report is None or result.ended_by is not None:
         if result.ended_by is not None:
             click.echo("rtui: interrupted: nothing is judged", err=True)
             raise EndedBySignal(result.ended_by)
         raise RtuiError("Nothing was inspected", result.failure or "The server gave no key.")
-    code = judge.exit_code(result.report, references)
+    code = judge.exit_code(result.report, references, servers)
     if result.failure is not None:
         click.echo(f"rtui: The analysis broke off: {result.failure}", err=True)
-        return ExitCode.FOUND if code == ExitCode.FOUND else ExitCode.SERVER
-    return code
+        lost = ExitCode.SERVER
+    return code if code == ExitCode.FOUND else lost or code
+
+
+def _servers(target: Target, log: CommandLog, judge: Judge, report: Report | None) -> tuple[list[Found], int]:
+    """Look at each node of a target; return their findings, and the exit code of nodes that did not answer."""
+    from rtui.analysis.findings.server import server_findings  # noqa: PLC0415 - for one option
+    from rtui.cli.health_run import HealthRun, Judged  # noqa: PLC0415
+
+    judged = Judged(judge.registry, report)
+    code = HealthRun(judged).watch(target, None, log)
+    return [server_findings(view) for view in judged.views()], code
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +209,10 @@ class Judge:
     output: Output
     fail_on: Severity
 
-    def exit_code(self, report: Report, references: ReferenceChecks | None = None) -> int:
-        """Print the findings of a report and return the exit code."""
+    def exit_code(
+        self, report: Report, references: ReferenceChecks | None = None, servers: Sequence[Found] = ()
+    ) -> int:
+        """Print the findings of a report, with those of its servers, and return the exit code."""
         from msgspec.structs import replace  # noqa: PLC0415 - the help must not wait for it
 
         from rtui.analysis.findings.contents import findings, with_registry  # noqa: PLC0415
@@ -201,6 +221,7 @@ class Judge:
 
         levels = None if self.registry is None else self.registry.rules
         found = with_registry(findings(report, levels, self.before, references), report, self.registry)
+        found = found.with_servers(servers) if servers else found
         self.output.write(self._written(report, found))
         if found.at_least(self.fail_on):
             return ExitCode.FOUND

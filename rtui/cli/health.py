@@ -41,9 +41,6 @@ SECTIONS: Final = (
 )
 """The parts of the text; without one it is a summary."""
 
-ROUNDS: Final = 2
-"""The samples of a single look: rates need two."""
-
 
 def _fail_on(
     ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
@@ -141,7 +138,8 @@ def command(
 ) -> None:
     """Print state, findings and main metrics of a server, or of all nodes of a cluster."""
     from rtui.cli import files  # noqa: PLC0415 - the help must not wait for all this
-    from rtui.cli.health_run import HealthRun, Judged, lines_to, views_of, written  # noqa: PLC0415
+    from rtui.cli.health_run import ROUNDS, HealthRun, Judged, lines_to, views_of, written  # noqa: PLC0415
+    from rtui.cli.run import command_log  # noqa: PLC0415
 
     severity, thresholds = fail_on
     if sections and file.form not in ("text", "md"):
@@ -179,8 +177,8 @@ def command(
         else:
             after_each = write_whole if every_s is not None and not file.is_standard else lambda: None
             rounds = 1 if file.form == LINES else ROUNDS
-            with asked_server(target, demo) as server:
-                code = run.watch(server, every_s, log_file, after_each, rounds=rounds)
+            with asked_server(target, demo) as server, command_log(log_file) as log:
+                code = run.watch(server, every_s, log, after_each, rounds=rounds)
         write_whole()
     judgement = judged.exit_code()
     is_judged = judgement == ExitCode.FOUND and code == ExitCode.SERVER

@@ -39,7 +39,7 @@ from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.thresholds import Judgement, Outcome
 from rtui.cli.output import METRICS, Output, OutputError
-from rtui.cli.run import command_log, connected
+from rtui.cli.run import connected
 from rtui.registry.registry import Registry
 from rtui.registry.rules import RuleLevels, Severity
 from rtui.server.health.watch import LEAST_EVERY_S, HealthWatch
@@ -47,6 +47,9 @@ from rtui.server.user.ending_signals import EndedBySignal
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import Target
+
+ROUNDS: Final = 2
+"""The samples of a single look: rates need two."""
 
 SUMMARY_WIDTH: Final = 80
 """Characters of a line of the summary, where no terminal has another width."""
@@ -172,7 +175,9 @@ def lines_to(path: Path | None) -> Iterator[Callable[[str], object]]:
 class HealthRun:
     """Takes samples to be judged, and writes them if the format is lines."""
 
-    def __init__(self, judged: Judged, write: Callable[[str], object] | None, *, is_masked: bool) -> None:
+    def __init__(
+        self, judged: Judged, write: Callable[[str], object] | None = None, *, is_masked: bool = False
+    ) -> None:
         """`write` takes a line of the file; None for none."""
         self._judged, self._write = judged, write
         self._change = Masker().masked if is_masked else None
@@ -202,10 +207,10 @@ class HealthRun:
         self,
         target: Target,
         every_s: float | None,
-        log_file: Path | None,
-        after_each: Callable[[], object],
+        log: CommandLog,
+        after_each: Callable[[], object] = lambda: None,
         *,
-        rounds: int,
+        rounds: int = ROUNDS,
     ) -> int:
         """Take `rounds` samples of each node, a second apart, or with `every_s` until a signal; return the exit code.
 
@@ -213,8 +218,7 @@ class HealthRun:
         asked. Raises as `connected`, and RtuiError and EndedBySignal where no node has given any.
         """
         self._begin(SamplesHeader(began_ms=round(time.time() * 1000), server=target.label))
-        with command_log(log_file) as log:
-            return asyncio.run(self._watch(target, every_s, log, after_each, rounds))
+        return asyncio.run(self._watch(target, every_s, log, after_each, rounds))
 
     async def _watch(
         self, target: Target, every_s: float | None, log: CommandLog, after_each: Callable[[], object], rounds: int

@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree.ElementTree import fromstring
 
 import pytest
+import redis
 
 from rtui.analysis.findings.contents import FINDERS
 from rtui.analysis.formats.json import write_json
@@ -157,6 +158,7 @@ def test_nothing_is_wrong_with_nothing(tmp_path: Path, capsys: pytest.CaptureFix
         ["--report", "missing.json"],
         ["--report", "x.json", "localhost"],
         ["--report", "x.json", "--demo"],
+        ["--report", "x.json", "--server"],
         ["--fail-on", "off"],
         ["--registry", "x", "--no-registry"],
     ],
@@ -209,6 +211,32 @@ def test_a_server(valkey: Server, capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "1 lock of order:lock: has no TTL" in out
     assert "query  in:order:lock: ttl:none" in out
+
+
+@pytest.mark.parametrize("form", ["text", "json", "md", "sarif", "junit"])
+def test_a_server_beside_its_keys(
+    form: str, valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is wrong with the server is found by the same rules as in its health, and the registry sets them."""
+    valkey.admin.set("plain", 1)
+    valkey.admin.config_set("maxmemory-policy", "volatile-lru")
+    valkey.admin.config_set("maxmemory", 1)
+    with pytest.raises(redis.exceptions.OutOfMemoryError):
+        valkey.admin.set("refused", 1)
+    where = ["check", "-p", str(valkey.port), "--format", form]
+    quiet = registry(tmp_path, '[rules]\nwrites-refused = "off"\neviction-impossible = "off"\n')
+    for options, code, is_said in (
+        ([*where, "--no-registry", "--server"], ExitCode.FOUND, True),
+        ([*where, "--no-registry"], ExitCode.FINE, False),
+        ([*where, "--registry", quiet, "--server"], ExitCode.FINE, False),
+    ):
+        assert run(options) == code
+        out, _ = capsys.readouterr()
+        assert [one in out for one in ("writes-refused", "eviction-impossible")] == [is_said, is_said]
+        if form == "sarif":
+            assert not sarif_violations(json.loads(out))
+        if form == "junit":
+            assert ("<failure" in out) is is_said
 
 
 def test_separators_of_the_registry(valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

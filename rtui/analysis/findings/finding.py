@@ -15,7 +15,7 @@ from heapq import nsmallest
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
@@ -406,6 +406,20 @@ class Found(Struct, frozen=True):
     def judged(self) -> tuple[str, ...]:
         doubtful = {one.rule for one in self.unjudged}
         return tuple(rule for rule in self.checked if rule not in doubtful)
+
+    def with_servers(self, servers: Sequence[Found]) -> Found:
+        """Return the findings of keys with those of servers, errors first; a rule is judged where every server is."""
+        findings = sorted(
+            (one for found in (*servers, self) for one in found.findings),
+            key=lambda one: one.severity is not Severity.ERROR,
+        )
+        unjudged = {one.rule: one for found in servers for one in found.unjudged}
+        return structs.replace(
+            self,
+            findings=tuple(findings),
+            unjudged=(*self.unjudged, *unjudged.values()),
+            checked=tuple(dict.fromkeys((*self.checked, *(rule for found in servers for rule in found.checked)))),
+        )
 
     def at_least(self, severity: Severity) -> tuple[Finding, ...]:
         return tuple(one for one in self.findings if reaches(one.severity, severity))
