@@ -221,7 +221,7 @@ class FleetScreen(PanelScreen[None]):
         self.show_tabs(ids, self.view.panel_id, lambda width: panels_line(PANELS, chosen, width))
         self.bar_below_tabs.display = False
         states, every_s = state_line(servers), self.fleet.every_s
-        every = LinePart(0, (Span(SafeText(f"each asked every {every_s:g} s"), Role.MUTED),))
+        every = LinePart(0, (Span(SafeText(f"each asked every {round(every_s, 1):g} s"), Role.MUTED),))
         self.status_bar.set_line(lambda width: bar_line((Span(states, Role.TEXT),), [every], width))
         self.show_commands()
 

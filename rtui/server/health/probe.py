@@ -123,12 +123,15 @@ class HealthProbe:
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         ask_sentinels: AskSentinels | None = None,
+        every_s: Mapping[Source, float] = EVERY_S,
     ) -> None:
         """`node` is the server's name in the samples; `clock` returns seconds since the epoch.
 
-        `ask_sentinels` returns the views of the Sentinels of its service; None without Sentinels.
+        `every_s` has the shortest times between readings of sources. `ask_sentinels` returns the views of the Sentinels
+        of its service; None without Sentinels.
         """
         self.connection, self._node, self._ask_sentinels = connection, node, ask_sentinels
+        self._every_s = every_s
         self._clock, self._monotonic = clock, monotonic
         self._begin()
 
@@ -235,7 +238,7 @@ class HealthProbe:
 
     def _mark_answered(self, found: _Found, source: Source, cost_us: float = 0.0) -> None:
         found.sources.add(source)
-        self._due_s[source] = self._monotonic() + max(EVERY_S.get(source, 0.0), cost_us / SHARE_US_PER_S)
+        self._due_s[source] = self._monotonic() + max(self._every_s.get(source, 0.0), cost_us / SHARE_US_PER_S)
 
     def _read_section(self, found: _Found, source: Source, reply: Reply) -> None:
         """Read a section of INFO, or CLUSTER INFO."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from rtui.analysis.health.sample import LEAST_SAMPLES, MOST_SAMPLES, Sample, SampleHistory
+from rtui.analysis.health.sample import LEAST_SAMPLES, MOST_SAMPLES, Sample, SampleHistory, Source
 from rtui.keyspace.text.display import SafeText
 from rtui.server.deployment.nodes import Deployment, ServerNode, round_s
+from rtui.server.health.probe import EVERY_S as SOURCES_EVERY_S
 from rtui.server.health.probe import HealthProbe
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, RtuiError
@@ -63,8 +64,10 @@ class HealthWatch:
         every_s: float = EVERY_S,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
+        sources_every_s: Mapping[Source, float] = SOURCES_EVERY_S,
     ) -> None:
-        """`clock` returns seconds since the epoch."""
+        """`clock` returns seconds since the epoch; `sources_every_s` are the shortest times between readings."""
+        self._sources_every_s = sources_every_s
         self.every_s = max(LEAST_EVERY_S, every_s)
         """Seconds between rounds; may be changed at any time."""
         self.nodes: tuple[NodeHealth, ...] = ()
@@ -134,9 +137,10 @@ class HealthWatch:
             found = before.get(server.id)
             if found is None or found[1].connection is not server.connection:
                 node = NodeHealth(server.label, server.id) if found is None else found[0]
-                clocks = {"clock": self._clock, "monotonic": self._monotonic}
+                given: dict[str, Any] = {"clock": self._clock, "monotonic": self._monotonic}
+                given["every_s"] = self._sources_every_s
                 ask = self._deployment.ask_sentinels if self._deployment.home.target.sentinels is not None else None
-                found = node, HealthProbe(server.connection, server.label, ask_sentinels=ask, **clocks)
+                found = node, HealthProbe(server.connection, server.label, ask_sentinels=ask, **given)
             found[0].history.most = most
             self._known[server.id] = found
         self.nodes = tuple(node for node, _ in self._known.values())

@@ -123,7 +123,10 @@ def _left_ms(reply: Reply) -> Reply:
 
 
 READ_BUFFER_BYTES: Final = 256 * 1024
-"""The most bytes of one read from the socket: large reads make parsing cheap."""
+"""The most bytes of one read from the socket of a bulk lane: large reads make parsing cheap."""
+
+SMALL_BUFFER_BYTES: Final = 32 * 1024
+"""The same of other lanes, of which a fleet has a thousand."""
 
 MAX_REPLY_BYTES: Final = 512 << 20
 """The most bytes before the replies to one write are complete; no guard command asks for as much."""
@@ -194,7 +197,7 @@ class Lane(asyncio.BufferedProtocol):
         self.round_trip_s = math.inf
         self._ready_s: float | None = None
         self._last_reply_s = 0.0
-        self._buffer = bytearray(READ_BUFFER_BYTES)
+        self._buffer = bytearray(READ_BUFFER_BYTES if log.is_bulk else SMALL_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
         self._transport: asyncio.Transport | None = None
         self._reader = hiredis.Reader(replyError=ServerError, notEnoughData=_INCOMPLETE)
