@@ -27,8 +27,8 @@ from rtui.table.pattern_nodes import MOST_BYTES, MOST_NUMBERED_KEYS, REST, Ints,
 from rtui.table.segments import (
     BLOCK,
     Hashes,
-    Kind,
     Places,
+    SegmentKind,
     Segments,
     SegmentSplitter,
     distinct_hashes,
@@ -218,7 +218,7 @@ placed of the names that come with them, and of all placed."""
 
 _LITERAL, _PATTERN, _OTHER = NodeKind.LITERAL, NodeKind.PATTERN, NodeKind.OTHER
 
-_OF_KIND: Final = {Kind.ID: b"<id>", Kind.UUID: b"<uuid>", Kind.HASH: b"<hash>"}
+_OF_KIND: Final = {SegmentKind.ID: b"<id>", SegmentKind.UUID: b"<uuid>", SegmentKind.HASH: b"<hash>"}
 
 Nodes = NDArray[np.int32]
 
@@ -245,7 +245,7 @@ class Patterns(PatternNodes):
         self._forms = Forms(self.identifiers)
         self._separators = (b"", *separators.values)
         self._of_separators = text_hashes(self._separators)
-        self._of_kinds = np.zeros(len(Kind), np.uint64)
+        self._of_kinds = np.zeros(len(SegmentKind), np.uint64)
         self._of_kinds[list(_OF_KIND)] = pattern_hashes(list(_OF_KIND.values()))
         self._placed = 1, 0.0
         """Rows and bytes that are being placed."""
@@ -330,10 +330,10 @@ class Patterns(PatternNodes):
                 made[at] = self._pattern(new, at, label)
         units, labels = new.hashes.copy(), np.zeros(len(made), np.int64)
         is_pattern = np.zeros(len(made), bool)
-        unsure = np.flatnonzero(kinds == Kind.UNSURE)
+        unsure = np.flatnonzero(kinds == SegmentKind.UNSURE)
         if len(unsure):
             made[unsure], labels[unsure], units[unsure], is_pattern[unsure] = self._of_forms(segments, new, unsure)
-        is_merged = (kinds == Kind.LONG) | ((labels == IGNORED) & (made < 0))
+        is_merged = (kinds == SegmentKind.LONG) | ((labels == IGNORED) & (made < 0))
         names = np.flatnonzero((made < 0) & ~is_merged)
         if len(names):
             is_kept = self._are_kept(new, names, units[names], known)
@@ -413,7 +413,7 @@ class Patterns(PatternNodes):
     def _merged_names(self, segments: Segments, new: _New, some: Places, labels: Places) -> Nodes:
         """Return the nodes of names that are too many, or too long, for nodes of their own."""
         made = np.empty(len(some), np.int32)
-        is_any = segments.kinds[new.segments[some]] == Kind.NAME
+        is_any = segments.kinds[new.segments[some]] == SegmentKind.NAME
         left = np.flatnonzero(~is_any)
         texts = segments.texts(new.segments[some[left]])
         is_any[left] = [b"{" not in text for text in texts]

@@ -2,7 +2,7 @@
 
 Names are joined, some thousand at a time. The positions of separators in these bytes give where segments begin and end.
 A running sum over the bytes gives a hash of each segment as the difference of two places, another one its numbers of
-digits, letters and so on; these tell the most frequent forms of segments, exactly (`Kind`).
+digits, letters and so on; these tell the most frequent forms of segments, exactly (`SegmentKind`).
 
 Hard cases are left to `KeySegments`, name by name: names that may hold an IPv6 address, a UUID or an IPv4 address with
 separators in it, names that Java has serialised, and very long ones. Hash tags are not hard.
@@ -37,7 +37,7 @@ Hashes: TypeAlias = NDArray[np.uint64]
 Pairs: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
-class Kind(IntEnum):
+class SegmentKind(IntEnum):
     """The form of a segment as far as its characters tell (`Identifiers.form`)."""
 
     UNSURE = 0
@@ -86,7 +86,7 @@ class Segments:
     hashes: Hashes
     """By segment: the hash of its bytes."""
     kinds: NDArray[np.uint8]
-    """By segment: see `Kind`."""
+    """By segment: see `SegmentKind`."""
     is_coded: NDArray[np.bool_]
     """By segment: whether it looks like a code rather than a word."""
 
@@ -301,7 +301,7 @@ class SegmentSplitter:
     def _features(
         self, joined: Bytes, starts: Places, ends: Places
     ) -> tuple[Hashes, NDArray[np.uint8], NDArray[np.bool_]]:
-        """Return the hash of each segment, its `Kind`, and whether it looks like a code."""
+        """Return the hash of each segment, its `SegmentKind`, and whether it looks like a code."""
         size = len(joined)
         if self._words.shape[1] <= size:
             self._words = np.zeros((2, size + BLOCK), np.uint64)
@@ -323,15 +323,15 @@ class SegmentSplitter:
         kinds = np.zeros(len(starts), np.uint8)
         is_name = ~has_digit & (braces + marks == 0) & ((lengths < 36) | (low_hex + high_hex < 32))
         is_name |= is_word & has_digit & ~is_trailing & ((lengths <= 20) | ((lengths >= 23) & (lengths <= 25)))
-        kinds[is_name] = Kind.NAME
-        kinds[is_word & (letters > 0) & (letters <= 4) & (digits >= 6) & is_trailing] = Kind.ID
+        kinds[is_name] = SegmentKind.NAME
+        kinds[is_word & (letters > 0) & (letters <= 4) & (digits >= 6) & is_trailing] = SegmentKind.ID
         is_hash = (digits + low_hex == lengths) | (digits + high_hex == lengths)
-        kinds[is_hash & has_digit & (letters > 0) & (lengths >= 8)] = Kind.HASH
+        kinds[is_hash & has_digit & (letters > 0) & (lengths >= 8)] = SegmentKind.HASH
         may_be_uuid = np.flatnonzero((lengths == 36) & (digits + low_hex + high_hex == 32))
         has_dashes = (joined[starts[may_be_uuid, None] + _DASHES] == ord("-")).all(axis=1)
-        kinds[may_be_uuid[has_dashes]] = Kind.UUID
-        kinds[has_digit & (digits == lengths)] = Kind.ID
-        kinds[lengths > LONGEST] = Kind.LONG
+        kinds[may_be_uuid[has_dashes]] = SegmentKind.UUID
+        kinds[has_digit & (digits == lengths)] = SegmentKind.ID
+        kinds[lengths > LONGEST] = SegmentKind.LONG
         return of_segments, kinds, has_digit | (marks > 0)
 
 

@@ -29,7 +29,7 @@ from rtui.analysis import humanize as fmt
 from rtui.keyspace.store.name_search import NameSearch
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
-from rtui.keyspace.text.matching import Match, Matcher, MatchKind
+from rtui.keyspace.text.matching import Match, MatchKind, TextMatcher
 from rtui.tui.kit.bars import InputLine
 from rtui.tui.kit.command import Group, ScreenCommand
 from rtui.tui.kit.command_screen import PAUSE_S, FocusScreen
@@ -112,7 +112,7 @@ class Destination:
     words: str = field(default="", compare=False)
     """Other words by which it is found."""
 
-    def match(self, matcher: Matcher) -> Match | None:
+    def match(self, matcher: TextMatcher) -> Match | None:
         """Return how well it matches: by its name, by the beginning of one of its words, at last by its note."""
         of_name, text = matcher.match(self.name), self.words.encode()
         found = [] if of_name is None else [of_name]
@@ -143,7 +143,7 @@ def matching(entries: Sequence[Destination], query: Wanted) -> list[Ranked]:
     if not query.text:
         among = [entry for entry in among if entry.kind is not GotoKind.METRIC]
         return [(Match(MatchKind.EXACT, 0, at), 0, entry) for at, entry in enumerate(among)]
-    matcher = Matcher(query.text.encode("utf-8", "surrogateescape"))
+    matcher = TextMatcher(query.text.encode("utf-8", "surrogateescape"))
     found = [(entry.match(matcher), entry) for entry in among]
     return ranked((match, entry) for match, entry in found if match is not None)
 

@@ -16,7 +16,7 @@ from rtui.keyspace.text.identifiers import LONGEST, Form, Identifiers, KeySegmen
 from rtui.keyspace.text.segments import Separators, raw_java_name
 from rtui.table.patterns import Forms
 from rtui.table.schema import names_of
-from rtui.table.segments import LONGEST_NAME, Kind, SegmentSplitter, name_hashes
+from rtui.table.segments import LONGEST_NAME, SegmentKind, SegmentSplitter, name_hashes
 from tests.examples import examples
 from tests.grammar import Grammar
 
@@ -83,15 +83,15 @@ def test_names_of_the_grammar_in_many_blocks(separators: tuple[bytes, ...]) -> N
             ]
 
 
-def told(segment: bytes, kind: Kind, form: Form) -> bool:
+def told(segment: bytes, kind: SegmentKind, form: Form) -> bool:
     """Whether a kind says of a form what is so."""
-    patterns = {Kind.ID: b"<id>", Kind.UUID: b"<uuid>", Kind.HASH: b"<hash>"}
+    patterns = {SegmentKind.ID: b"<id>", SegmentKind.UUID: b"<uuid>", SegmentKind.HASH: b"<hash>"}
     match kind:
-        case Kind.UNSURE:
+        case SegmentKind.UNSURE:
             return True
-        case Kind.LONG:
+        case SegmentKind.LONG:
             return len(segment) > LONGEST
-        case Kind.NAME:
+        case SegmentKind.NAME:
             return form.pattern is None and form.numbered is None
     return form.pattern == patterns[kind]
 
@@ -101,7 +101,7 @@ def test_kinds_say_nothing_that_forms_do_not(words: list[bytes]) -> None:
     identifiers = Identifiers(())
     found = SegmentSplitter(Separators(()), 32).split(table(words))
     for word, kind, coded in zip(words, found.kinds, found.is_coded, strict=True):
-        assert told(word, Kind(kind), identifiers.form(word)), word
+        assert told(word, SegmentKind(kind), identifiers.form(word)), word
         assert coded == any(letter in b"0123456789=@" for letter in word)
 
 

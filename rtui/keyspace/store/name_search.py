@@ -23,7 +23,7 @@ from rtui.keyspace.slices import Slicer, Slices, only_while
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import CHUNK_BYTES, Chunk, PackedNames, SplitNames, unpack_inline
 from rtui.keyspace.store.store import NamespaceStore
-from rtui.keyspace.text.matching import Match, Matcher
+from rtui.keyspace.text.matching import Match, TextMatcher
 
 MOST_FOUND: Final = 50
 
@@ -42,7 +42,7 @@ class NameSearch:
 
     def __init__(self, store: NamespaceStore, text: bytes) -> None:
         """`text` is not empty."""
-        self.matcher = Matcher(text)
+        self.matcher = TextMatcher(text)
         self.not_searched = 0
         """The number of keys whose names were dropped."""
         self._store = store

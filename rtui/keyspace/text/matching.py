@@ -55,7 +55,7 @@ class Match(NamedTuple):
     """The length of the name in bytes."""
 
 
-class Matcher:
+class TextMatcher:
     """Matches names with one text."""
 
     def __init__(self, text: bytes) -> None:

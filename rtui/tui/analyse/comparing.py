@@ -160,7 +160,7 @@ def _rates(before: Report, after: Report) -> list[str]:
     return found
 
 
-class ComparedReports:
+class ScreenComparison:
     """Compares the report of an Analyse screen with an earlier one, and watches: repeats the analysis."""
 
     def __init__(

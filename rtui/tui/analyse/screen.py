@@ -20,7 +20,7 @@ from rtui.server.guard.evidence import Consent
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.tui.analyse import screen_lines
-from rtui.tui.analyse.comparing import ComparedReports
+from rtui.tui.analyse.comparing import ScreenComparison
 from rtui.tui.analyse.findings_panel import FindingsPanel, FindingsState, LatestFindings
 from rtui.tui.analyse.hot_panel import HotKeys, HotSessionScreen
 from rtui.tui.analyse.memory_panel import Colouring, MemoryPanel, MemoryState
@@ -71,7 +71,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         self.clock, self.source = clock, source
         self.findings = LatestFindings(None if registry is None else registry.rules, registry)
         view.states.by_panel[FindingsPanel.id] = FindingsState(latest=self.findings)
-        self.comparison = ComparedReports(self, view, source, self.findings, lambda: self.clock())  # noqa: PLW0108 - the clock may be replaced
+        self.comparison = ScreenComparison(self, view, source, self.findings, lambda: self.clock())  # noqa: PLW0108 - the clock may be replaced
         self._label = label
         self.hot_keys = HotKeys(source, self, lambda: self.view.panel.shows_hot_keys)
         self._shown: tuple[Report | None, bool] | None = None

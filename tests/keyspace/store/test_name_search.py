@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.name_search import MOST_FOUND, PAGE, HeldNames, NameSearch
 from rtui.keyspace.store.store import NamespaceStore
-from rtui.keyspace.text.matching import MOST_SPREAD, Matcher, MatchKind
+from rtui.keyspace.text.matching import MOST_SPREAD, MatchKind, TextMatcher
 from rtui.keyspace.text.segments import Separators
 
 NAMES = st.text("abAB:{}é", max_size=12).map(str.encode)
@@ -16,7 +16,7 @@ TEXTS = st.text("abAB:é", min_size=1, max_size=4).map(str.encode)
 
 
 def kind_of(text: str, name: str) -> MatchKind | None:
-    found = Matcher(text.encode()).match(name.encode())
+    found = TextMatcher(text.encode()).match(name.encode())
     return None if found is None else found.kind
 
 
@@ -37,7 +37,7 @@ def test_each_kind_of_match() -> None:
 
 @given(NAMES, TEXTS)
 def test_a_text_matches_the_names_that_contain_it_and_those_with_its_letters_in_order(name: bytes, text: bytes) -> None:
-    matcher = Matcher(text)
+    matcher = TextMatcher(text)
     searched = name.lower() if text == text.lower() else name
     found = matcher.match(name)
     if text in searched:
@@ -77,7 +77,7 @@ def test_it_finds_every_key_that_contains_the_text(names: list[bytes], text: byt
             finish(store.open(node))
             waiting += map(node.namespace_at, range(len(node.labels)))
     namespaces, keys = found_in(store, text)
-    matcher = Matcher(text)
+    matcher = TextMatcher(text)
     containing = [name for name in names if matcher.match(name, in_order=False) is not None]
     assert set(containing) <= set(keys)
     assert keys == sorted(keys, key=lambda key: (matcher.match(key), key))

@@ -24,10 +24,10 @@ from rtui.server.facts.preview.page import (
     Find,
     Meaning,
     Page,
+    PageRange,
     Preview,
     PreviewColumn,
     PreviewKind,
-    Span,
     StringWindow,
     Unread,
 )
@@ -490,7 +490,7 @@ def test_positions_say_what_they_do_not_know() -> None:
     refused = replace(base, rows=(), page=Page(find=Find(b"x")), refusal=Unknown(Reason.DENIED))
     assert position_text(refused) == ""
     assert position_text(replace(refused, looked_at=100, total=200)) == "0 matches · 100 of 200 scanned"
-    span = Page(5, seen=0, span=Span(SafeText("score 1 to 2"), 9, 5))
+    span = Page(5, seen=0, span=PageRange(SafeText("score 1 to 2"), 9, 5))
     assert position_text(replace(base, page=span, total=50)) == "1–2 of 5 · score 1 to 2"
     found = replace(base, page=Page(find=Find(b"x")), total=50, looked_at=2_000)
     assert position_text(found) == "2 matches · 50 of 50 scanned"

@@ -107,7 +107,7 @@ class Find:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class PageRange:
     """The part of a sorted set or a stream that pages are limited to."""
 
     title: SafeText
@@ -130,7 +130,7 @@ class Page:
     seen: int | None = 0
     """The number of elements before it, or None."""
     find: Find | None = None
-    span: Span | None = None
+    span: PageRange | None = None
     is_short: bool = False
     """Whether the position is a cursor for short members only: see `collections`."""
     on_purpose: int = 0
@@ -146,7 +146,7 @@ class Page:
         return self.at(max(0, self.position - self.step), self.step)
 
     @staticmethod
-    def at(position: int, step: int, span: Span | None = None) -> Page:
+    def at(position: int, step: int, span: PageRange | None = None) -> Page:
         """Return the page at a position that equals the number of elements before it."""
         return Page(position, number=1 if not position else 2, seen=position, step=step, span=span)
 

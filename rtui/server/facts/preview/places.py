@@ -17,7 +17,7 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.keyspace import types
 from rtui.keyspace.text.display import EscapeSyntaxError, SafeText, display_text, unescape
 from rtui.server import guard
-from rtui.server.facts.preview.page import Find, Page, Span
+from rtui.server.facts.preview.page import Find, Page, PageRange
 from rtui.server.facts.preview.value_reader import (
     NO_ANSWER,
     PAGE_ITEMS,
@@ -93,7 +93,7 @@ async def _place(reader: ValueReader, text: str, now_s: float) -> Page:
                 return Page(stream_id(text, now_s, is_end=True), number=2, seen=None)
             lowest = stream_id(low, now_s, is_end=False) if low.strip() else b"-"
             highest = stream_id(high, now_s, is_end=True) if high.strip() else b"+"
-            return Page(highest, seen=0, span=Span(SafeText(display_text(text.strip(), limit=64)), lowest))
+            return Page(highest, seen=0, span=PageRange(SafeText(display_text(text.strip(), limit=64)), lowest))
     raise _no("a value of this type has no index to go to")
 
 
@@ -187,7 +187,7 @@ def _spanned(ranks: list[int | None], title: SafeText) -> Page:
         raise Refused(NO_ANSWER)
     if start >= end:
         raise _no(f"there is no member of {title}")
-    return Page(start, span=Span(title, end - 1, end - start))
+    return Page(start, span=PageRange(title, end - 1, end - start))
 
 
 async def _by_name(reader: ValueReader, text: str) -> Page:
