@@ -141,7 +141,7 @@ KEY_PASSWORD_VARIABLE: Final = "RTUI_KEY_PASSWORD"  # noqa: S105 - the name of a
 
 _TLS_PARTS: Final = ("cacert", "cacertdir", "cert", "key", "sni")
 
-READ_KEYS: Final = "rtui report, check, patterns and export read it."
+READ_KEYS: Final = "rtui report, check, patterns, export, diff and open read it."
 """What can be done with a file of keys."""
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]

@@ -12,9 +12,11 @@ from rtui.cli.connection import WholeNumber
 from rtui.cli.help import Command
 from rtui.cli.options import registry_choice, registry_options, result_options
 from rtui.cli.output import STANDARD_STREAM, Output, failures_in
+from rtui.server.files import is_keys_file
 from rtui.server.wire.errors import ExitCode
 
 if TYPE_CHECKING:
+    from rtui.analysis.formats.comparison import KeyFates
     from rtui.analysis.report.thresholds import FailOn
 
 FORMATS: Final = ("text", "json", "md")
@@ -86,7 +88,10 @@ def command(
     top: int | None,
     **asked: Any,
 ) -> None:
-    """Compare two reports or dumps: keys, memory and share without TTL of namespaces, and findings."""
+    """Compare two reports or dumps: keys, memory and share without TTL of namespaces, and findings.
+
+    Two files of keys are compared key by key, too.
+    """
     from rtui.analysis.findings.contents import compare_findings  # noqa: PLC0415
     from rtui.analysis.formats import written  # noqa: PLC0415
     from rtui.analysis.formats.comparison import DEFAULT_TOP, comparison_json, comparison_page  # noqa: PLC0415
@@ -97,15 +102,17 @@ def command(
 
     if before == after == STANDARD_STREAM:
         raise click.UsageError("Only one of the reports can come from standard input.")
+    are_keys = all(one != STANDARD_STREAM and is_keys_file(Path(one)) for one in (before, after))
     with failures_in(file, "diff"):
         registry = registry_choice(asked).load(Target())
         reports = read_report(before, program), read_report(after, program)
+        keys = _compared_keys(Path(before), Path(after), top or DEFAULT_TOP) if are_keys else None
         diff, findings = compare(*reports), compare_findings(*reports, None if registry is None else registry.rules)
         judgements = [judge(threshold, diff, depth, findings.counted()) for threshold in thresholds]
         if file.form == "json":
-            text = comparison_json(diff, judgements, findings=findings, depth=depth, top=top)
+            text = comparison_json(diff, judgements, findings=findings, keys=keys, depth=depth, top=top)
         else:
-            page = comparison_page(diff, judgements, findings=findings, depth=depth, top=top or DEFAULT_TOP)
+            page = comparison_page(diff, judgements, findings=findings, keys=keys, depth=depth, top=top or DEFAULT_TOP)
             text = written(page, file.form)
         file.write(text)
     for outcome, code in ((Outcome.REACHED, ExitCode.FOUND), (Outcome.UNKNOWN, ExitCode.UNKNOWN)):
@@ -114,3 +121,14 @@ def command(
             click.echo(f"rtui: {outcome}: {one.expression} ({one.why})", err=True)
         if found:
             sys.exit(code)
+
+
+def _compared_keys(before: Path, after: Path, top: int) -> KeyFates:
+    from rtui.server.analysis.keys_report import UnreadableKeysError, opened  # noqa: PLC0415 - imports Polars
+    from rtui.table.keys_diff import compare_keys  # noqa: PLC0415
+    from rtui.table.keys_file import KeysFileError  # noqa: PLC0415
+
+    try:
+        return compare_keys(opened(before), opened(after), top)
+    except KeysFileError as error:  # both were read already, so they have changed meanwhile
+        raise UnreadableKeysError(after, error) from None

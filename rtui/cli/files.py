@@ -23,6 +23,7 @@ from rtui.embedded.dump_head import is_dump
 from rtui.keyspace.text.display import display, display_text
 from rtui.registry.rules import Severity
 from rtui.server.analysis.kept_reports import KeptReport, KeptReports, NotKeptError, read_kept, split_reference
+from rtui.server.files import is_keys_file
 from rtui.server.user.ending_signals import EndedBySignal
 from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import DumpFile, Target, parse_target
@@ -60,12 +61,15 @@ def kept_path(name: str, now_s: float) -> str:
 
 
 def read_report(name: str, program: Path | None = None) -> Report:
-    """Read the report in a file, of a name such as `TARGET@latest`, or on STANDARD_STREAM; make that of a dump.
+    """Read the report in a file, of a name such as `TARGET@latest`, or on STANDARD_STREAM; make that of a dump
+    or a file of keys.
 
     `program` is the server that loads a dump. Raises UnreadableReportError, TargetError, and what opening a dump does.
     """
     if name != STANDARD_STREAM and is_dump(Path(name)):
         return _report_of_dump(Path(name), program)
+    if name != STANDARD_STREAM and is_keys_file(Path(name)):
+        return report_of_keys([Path(name)])
     try:
         if name == STANDARD_STREAM:
             data = sys.stdin.buffer.read(LARGEST_FILE_BYTES + 1)
@@ -78,6 +82,16 @@ def read_report(name: str, program: Path | None = None) -> Report:
         raise UnreadableReportError(name, error.strerror or type(error).__name__) from None
     except ReportFormatError as error:
         raise UnreadableReportError(name, str(error)) from None
+
+
+def report_of_keys(paths: Sequence[Path], **asked: Any) -> Report:
+    """Return the report of all keys in some files; raises UnreadableKeysError."""
+    from rtui.cli.run import analyse_keys  # noqa: PLC0415 - imports Polars
+    from rtui.server.options import AnalysisOptions  # noqa: PLC0415
+
+    report = analyse_keys(paths, AnalysisOptions(**asked)).report
+    assert report is not None  # noqa: S101 - nothing interrupts it
+    return report
 
 
 def _report_of_dump(path: Path, program: Path | None) -> Report:

@@ -49,6 +49,7 @@ COMMANDS: Final = {
     "health": ("health:command", "state, findings and metrics of a server or cluster"),
     "help": ("help:command", "print a page of the help: rtui help connection"),
     "history": ("saved:history_command", "list the reports of earlier passes that were kept"),
+    "merge": ("report:merge_command", "make one report of several files of keys"),
     "open": ("saved:open_command", "show a report or samples from a file"),
     "patterns": ("patterns:command", "learn the patterns of the keys, draft a registry"),
     "replay": ("saved:replay_command", "play a recorded session"),

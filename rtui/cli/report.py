@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -150,3 +151,40 @@ def _keep(report: Report, target: Target) -> None:
         click.echo(f"rtui: the report is not kept for later comparison: {error.strerror or error}", err=True)
     except NotKeptError as error:
         click.echo(f"rtui: {error}", err=True)
+
+
+@click.command(
+    "merge",
+    cls=Command,
+    examples=(
+        "rtui merge node1.parquet node2.parquet -o cluster.json",
+        "rtui merge monday.parquet tuesday.parquet --format md",
+    ),
+    codes={0: "the report is written; it says what the files lack", 4: "", 5: ""},
+)
+@click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@opt.scope_options
+@opt.registry_options
+@opt.result_options("text", "json", "md", "csv", "html")
+@click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces (all).")
+@click.option("--top", metavar="N", type=WholeNumber(1, 10_000), default=100, help="Keys in each list (100).")
+@click.help_option("--help")
+def merge_command(paths: tuple[Path, ...], *, file: Output, **asked: Any) -> None:
+    """Make one report of files that rtui export has written: of nodes, databases or days.
+
+    Sums and lists are those of one pass over all their keys; a key in two files counts twice. A report does not hold
+    what that takes: reports can't be merged.
+    """
+    from rtui.cli.files import report_of_keys  # noqa: PLC0415 - the help must not wait for it
+    from rtui.server.files import is_keys_file  # noqa: PLC0415
+
+    with failures_in(file, "merge", keeps_files=True):
+        for path in paths:
+            if path.exists() and not is_keys_file(path):
+                raise click.UsageError(f"{path} is no file of keys: rtui export -o FILE.parquet writes them.")
+        asked["registry"] = registry = opt.registry_choice(asked).load(Target())
+        opt.take_separators(asked, registry)
+        del asked["pace"]
+        report = report_of_keys(paths, **asked)
+        file.write(_written(report, file))
+        say_what_it_lacks(report, "report")

@@ -127,3 +127,35 @@ def test_a_damaged_file_ends_in_one_clear_error(
     assert said.startswith("rtui: The file of keys can't be read\n  ")
     assert said.count("\n") == 2
     assert not Path("new.csv").exists()
+
+
+def test_two_files_are_compared_key_by_key_and_merged(
+    valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(valkey)
+    before, after = (str(tmp_path / f"{name}.parquet") for name in ("before", "after"))
+    assert run(["export", valkey.url, "-o", before]) == ExitCode.FINE
+    valkey.admin.delete("shop:session:0")
+    valkey.admin.set(b"shop:\xff", "new")
+    valkey.admin.persist("shop:session:1")
+    valkey.admin.append("shop:session:2", 500 * "x")
+    assert run(["export", valkey.url, "-o", after]) == ExitCode.FINE
+    capsys.readouterr()
+    assert run(["diff", before, after, "--format", "json", "--no-registry"]) == ExitCode.FINE
+    found = json.loads(capsys.readouterr().out)["keys"]
+    names = {fate: [one["key_quoted"].strip('"') for one in keys["first"]] for fate, keys in found.items()}
+    assert names == {
+        "came": ["shop:\\xff"],
+        "went": ["shop:session:0"],
+        "grew": ["shop:session:2"],
+        "lasting": ["shop:session:1"],
+    }
+    assert run(["diff", before, after, "--no-registry"]) == ExitCode.FINE
+    said = capsys.readouterr().out
+    assert "Keys: lost their TTL (1, " in said
+    assert "shop:session:2  144 B → " in said
+    assert run(["merge", before, after, "-o", str(tmp_path / "merged.json")]) == ExitCode.FINE
+    report = read_json((tmp_path / "merged.json").read_bytes())
+    assert (report.head.coverage.keys, report.head.coverage.kind.value) == (640, "exact")
+    assert run(["merge", str(tmp_path / "merged.json")]) == ExitCode.USAGE
+    assert "no file of keys" in capsys.readouterr().err

@@ -9,7 +9,8 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
@@ -21,7 +22,7 @@ from rtui.analysis.report.document import ColumnState, CoverageKind, Head
 from rtui.analysis.report.readings import Bound, Direction, FigureChange, Interval, Reading
 from rtui.analysis.report.tables.changes import LISTED, weight
 from rtui.analysis.report.thresholds import Judgement, Outcome
-from rtui.keyspace.text.display import SafeText, display_text, quoted
+from rtui.keyspace.text.display import SafeText, display, display_text, quoted
 from rtui.registry.rules import Severity
 
 
@@ -223,11 +224,80 @@ def head_record(head: Head) -> dict[str, Any]:
 DEFAULT_TOP: Final = 20
 
 
+class KeyFate(StrEnum):
+    """What became of a key between two files of keys."""
+
+    CAME = "came"
+    WENT = "went"
+    GREW = "grew"
+    LASTING = "lost their TTL"
+
+
+class KeyChange(NamedTuple):
+    """A key that has changed; bytes are None where they are not known."""
+
+    database: int | None
+    key: bytes
+    before_bytes: int | None
+    after_bytes: int | None
+
+
+class KeyFates(NamedTuple):
+    """The keys that two files of keys differ in."""
+
+    counts: dict[KeyFate, int]
+    bytes: dict[KeyFate, int]
+    """By fate, the bytes of these keys, as far as they are known; of those that grew, by how much."""
+    listed: dict[KeyFate, tuple[KeyChange, ...]]
+    """The first ones of each fate, most bytes first."""
+    doubts: dict[KeyFate, str]
+    """Why a key may be in neither, though a file does not have it."""
+
+    def listing(self) -> GroupedRows:
+        """Return the keys as a block of a page."""
+        groups = []
+        for fate in KeyFate:
+            if count := self.counts[fate]:
+                mark = "maybe " if fate in self.doubts else ""
+                rows = tuple(map(_key_row, self.listed[fate]))
+                title = f"Keys: {mark}{fate} ({count:,}, {humanize.size(self.bytes[fate])})"
+                groups.append(RowGroup(title, rows, count - len(rows)))
+        notes = [f"Keys that {fate} are not certain: {why}." for fate, why in self.doubts.items()]
+        return GroupedRows("Keys", ("key", "memory"), groups, has_numbers=True, notes=notes)
+
+    def record(self) -> dict[str, Any]:
+        """Return the keys as a member of the JSON document."""
+        return {
+            fate.name.lower(): {
+                "keys": self.counts[fate],
+                "memory_bytes": self.bytes[fate],
+                "doubt": self.doubts.get(fate),
+                "first": [
+                    {
+                        "key_quoted": quoted(one.key),
+                        "database": one.database,
+                        "memory_bytes_before": one.before_bytes,
+                        "memory_bytes_after": one.after_bytes,
+                    }
+                    for one in self.listed[fate]
+                ],
+            }
+            for fate in KeyFate
+        }
+
+
+def _key_row(change: KeyChange) -> tuple[str, str]:
+    sizes = [None if one is None else humanize.size(one) for one in (change.before_bytes, change.after_bytes)]
+    known = [one for one in dict.fromkeys(sizes) if one is not None]
+    return display(change.key, limit=80), " → ".join(known) or humanize.NOTHING
+
+
 def comparison_page(
     comparison: Comparison,
     judgements: Sequence[Judgement] = (),
     *,
     findings: FindingsComparison | None = None,
+    keys: KeyFates | None = None,
     depth: int | None = None,
     top: int = DEFAULT_TOP,
 ) -> BlockPage:
@@ -248,6 +318,10 @@ def comparison_page(
         GroupedRows("Namespaces", columns, groups, has_numbers=True, rest=rest),
     ]
     notes = [*comparison.notes]
+    if keys is not None:
+        of_keys = keys.listing()
+        blocks.append(of_keys._replace(notes=()))
+        notes += of_keys.notes
     if findings is not None:
         found = finding_listing(findings, top)
         blocks.append(found._replace(notes=()))
@@ -282,6 +356,7 @@ def comparison_json(
     judgements: Sequence[Judgement] = (),
     *,
     findings: FindingsComparison | None = None,
+    keys: KeyFates | None = None,
     depth: int | None = None,
     top: int | None = None,
 ) -> str:
@@ -297,6 +372,7 @@ def comparison_json(
         "total": _record(changes[0]),
         "namespaces": [_record(change) for change in changes[1:][:top]],
         "namespaces_left_off": 0 if top is None else max(0, len(changes) - 1 - top),
+        **({} if keys is None else {"keys": keys.record()}),
         **({} if findings is None else finding_records(findings, top)),
         "fail_on": [asdict(one) for one in judgements],
     }
