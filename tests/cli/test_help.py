@@ -23,7 +23,7 @@ from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import Timeouts
 
 MOST_LINES = 45
-MOST_LINES_OF_ALL = 50
+MOST_LINES_OF_ALL = 52
 COLUMNS = 80
 
 
