@@ -662,6 +662,46 @@ RULES: Final[dict[str, Rule]] = {
             "client_query_buffer_limit_disconnections; evicted_clients (Redis 7.0). The limits are our own choice.",
         ),
         Rule(
+            "expire-cycles-late", SERVER, WARN, "Expired keys that are not deleted in time",
+            "More keys expire than the server may spend time on: the rest keeps its memory for longer.",
+            "Spread TTLs with a random part (jitter), or raise active-expire-effort.",
+            _counted(100, 1_000, 50),
+            basis="expired_time_cap_reached_count of INFO stats: cycles that hit their limit of a quarter of the time. "
+            "A server has 10 cycles per second (hz); the limits are our own choice.",
+        ),
+        Rule(
+            "eviction-fast", SERVER, WARN, "Keys that are evicted soon after they are written",
+            "The cache is too small for what is written: most of it is gone before it is read again.",
+            "Raise maxmemory, shorten TTLs, or write less of what is hardly read.",
+            {
+                "keys": Parameter(Kind.COUNT, 1_000, "Least number of evicted keys."),
+                "stay": Parameter(Kind.DURATION, "10m", "Mean time until a key is evicted, less than this."),
+            },
+            basis="Keys that the policy may evict, over evicted_keys per second: since the start, or in the session "
+            "if that is longer than the limit. The limits are our own choice.",
+        ),
+        Rule(
+            "aof-fsync-delayed", SERVER, WARN, "A disk too slow for the AOF",
+            "A write waited because the fsync before it took over two seconds: all clients waited with it.",
+            "Give the AOF a faster disk, or set no-appendfsync-on-rewrite yes.",
+            _counted(10, 5),
+            basis="aof_delayed_fsync of INFO persistence; the limits are our own choice.",
+        ),
+        Rule(
+            "replication-flapping", SERVER, WARN, "Replicas that synchronise in full again and again",
+            "Each full resynchronisation forks and sends the whole dataset; the replica is stale meanwhile.",
+            "Raise repl-backlog-size and the replica limit of client-output-buffer-limit, and check the network.",
+            _counted(5, 1, 2),
+            basis="sync_full of INFO stats, without one for each connected replica; the limits are our own choice.",
+        ),
+        Rule(
+            "default-user-open", SERVER, WARN, "No password, and connections from elsewhere",
+            "Whoever reaches the port can read, change and delete everything.",
+            "Set a password for the default user (ACL SETUSER default, requirepass), or bind the server to loopback.",
+            basis="rtui was let in without a password, and CLIENT LIST has connections, which may be rtui's own, that "
+            "do not come from loopback. Addresses that nobody uses yet are not known.",
+        ),
+        Rule(
             "persistence-failing", SERVER, ERROR, "RDB or AOF can't be written",
             "Later writes are lost if the server stops; by default writes fail with MISCONF, too.",
             "Check the server log: usually the disk is full or the directory is not writable.",

@@ -27,7 +27,7 @@ from rtui.analysis.facts import Unknown
 from rtui.analysis.findings import server_counts, server_data, server_load
 from rtui.analysis.findings.contents import FindingsComparison, Side, compare_found
 from rtui.analysis.findings.finding import Found, judge
-from rtui.analysis.findings.server_counts import COUNTED, FAILED, MONITOR
+from rtui.analysis.findings.server_counts import COUNTED, FAILED, FAST, MONITOR, OPEN
 from rtui.analysis.findings.server_data import CLIFF_LOAD, EVICTS, HOT_EXPIRING
 from rtui.analysis.health.durability_panels import persistence_panel, replication_panel
 from rtui.analysis.health.fields import FIELDS
@@ -108,7 +108,10 @@ _STATES: Final = {Severity.ERROR: State.BAD, Severity.WARN: State.WARN, Severity
 
 
 _COUNTED: Final = {
-    "memory": ((EVICTS, "lasting_keys_evictable", "namespaces at risk of eviction"),),
+    "memory": (
+        (EVICTS, "lasting_keys_evictable", "namespaces at risk of eviction"),
+        (FAST, "keys_evicted_soon", "keys evicted soon"),
+    ),
     "load": (
         (BANNED, "banned_commands", "banned commands in use"),
         (FAILED, "failing_commands", "commands that often fail"),
@@ -116,7 +119,10 @@ _COUNTED: Final = {
         (HOT_EXPIRING, "hot_keys_expiring", "hot keys expiring soon"),
     ),
     "slow": ((BIG_SLOW, "slow_big_keys", "slow big keys"),),
-    "clients": ((MONITOR, "monitors", "clients in MONITOR"),),
+    "clients": (
+        (MONITOR, "monitors", "clients in MONITOR"),
+        (OPEN, "default_user_open", "open without a password"),
+    ),
 }
 """By panel the rules that no figure of the server is about, each with the line that says how much they have found."""
 

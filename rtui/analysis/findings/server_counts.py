@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from ipaddress import ip_address
 from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.findings.finding import Finding, of_server, server_rule
 from rtui.analysis.health.load_panels import BANNED, HIT_LOW, callers_of, hits_and_reads, listed
+from rtui.analysis.health.memory_panel import eviction
 from rtui.analysis.health.sample import Sample, Source
 from rtui.analysis.health.slow_panel import caller
-from rtui.analysis.health.view import HealthView, number
+from rtui.analysis.health.view import DAY_S, HealthView, number
 from rtui.keyspace.text.display import SafeText, display
 
 REFUSED: Final = {
@@ -155,6 +157,17 @@ def _closed(_view: HealthView, counts: Counts) -> Iterator[str]:
     yield from (f"{count:,} for {why}" for why, count in counts.items() if count)
 
 
+def _of_full_syncs(sample: Sample) -> Counts | None:
+    full = number(sample, "sync_full")
+    return None if full is None else {"full": max(0, round(full - (number(sample, "connected_slaves") or 0)))}
+
+
+def _partial_syncs(view: HealthView, _counts: Counts) -> Iterator[str]:
+    accepted, refused = (view.number(f"sync_partial_{how}") for how in ("ok", "err"))
+    if accepted is not None and refused is not None:
+        yield f"partial resynchronisations: {accepted:,.0f} accepted, {refused:,.0f} refused"
+
+
 COUNTED: Final = (
     Counted(
         "writes-refused",
@@ -208,6 +221,39 @@ COUNTED: Final = (
         "redis-cli INFO stats",
         Source.INFO_STATS,
         _closed,
+    ),
+    Counted(
+        "expire-cycles-late",
+        "late expiry",
+        "memory",
+        ("expire cycle hit its time limit", "expire cycles hit their time limit"),
+        _fields(cycles="expired_time_cap_reached_count"),
+        "redis-cli INFO stats",
+        Source.INFO_STATS,
+        lambda view, _: (
+            [f"{stale:g} % of the keys with a TTL are expired and still there, by the server's estimate"]
+            if (stale := view.number("expired_stale_perc"))
+            else []
+        ),
+    ),
+    Counted(
+        "aof-fsync-delayed",
+        "slow AOF disk",
+        "persistence",
+        ("write delayed by a slow fsync", "writes delayed by slow fsyncs"),
+        _fields(fsyncs="aof_delayed_fsync"),
+        "redis-cli INFO persistence",
+        Source.INFO_PERSISTENCE,
+    ),
+    Counted(
+        "replication-flapping",
+        "full resyncs",
+        "replication",
+        ("repeated full resynchronisation", "repeated full resynchronisations"),
+        _of_full_syncs,
+        "redis-cli INFO stats",
+        Source.INFO_STATS,
+        _partial_syncs,
     ),
 )
 
@@ -296,6 +342,51 @@ def hits_rarely(view: HealthView) -> Iterator[Finding]:
     yield of_server(view, HIT_LOW, title + view.since.words, command="redis-cli INFO stats", evidence=evidence)
 
 
+FAST: Final = "eviction-fast"
+
+
+def evicted_soon(view: HealthView) -> Iterator[Finding]:
+    """Find keys that are evicted soon, by the mean time that they stay."""
+    keys, longest_s = eviction(view).candidates, view.levels.number(FAST, "stay") / 1000
+    spans: list[tuple[float, float, str]] = []
+    # After a CONFIG RESETSTAT at an unknown time the uptime is too long, and the keys stay for even less.
+    uptime_s = view.number("uptime_in_seconds") if view.since.days is None else view.since.days * DAY_S
+    spans.append((view.number("evicted_keys") or 0, uptime_s or 0, view.since.words))
+    if (session := view.session) is not None:
+        last = f"in the last {humanize.seconds(round(session.seconds))}"
+        spans.append((session.change("evicted_keys") or 0, session.seconds, last))
+    for evicted, seconds, when in spans:
+        stays_s = (keys or 0) * seconds / max(1, evicted)
+        if evicted >= view.levels.number(FAST, "keys") and seconds >= longest_s and stays_s < longest_s:
+            title = f"{humanize.keys(round(evicted))} evicted {when}"
+            evidence = (f"each of {humanize.keys(keys or 0)} stays for about {humanize.seconds(stays_s)}",)
+            yield of_server(view, FAST, title, command="redis-cli INFO stats", evidence=evidence)
+            return
+
+
+OPEN: Final = "default-user-open"
+
+
+def without_password(view: HealthView) -> Iterator[Finding]:
+    """Find a server that lets clients from elsewhere in without a password."""
+    told = listed(view) or ()
+    remote = [one for one in told if _is_remote(one.address) and one.user in (b"", b"default")]
+    if remote:
+        evidence = [str(caller(one.name, one.address)) for one in remote[:MOST_EXAMPLES]]
+        count = humanize.counted(len(remote), "connection")
+        title = f"No password is needed, and {count} {'does' if len(remote) == 1 else 'do'} not come from loopback"
+        yield of_server(view, OPEN, title, command="redis-cli ACL LIST", evidence=evidence)
+
+
+def _is_remote(address: bytes) -> bool:
+    """Whether a client's address is neither loopback nor the path of a socket."""
+    host = address.decode("ascii", "replace").rpartition(":")[0].strip("[]")
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 MONITOR: Final = "monitor-attached"
 
 
@@ -330,6 +421,22 @@ FINDERS: Final = (
         applies=lambda view: view.has_asked(Source.COMMAND_STATS),
     ),
     server_rule(BANNED, banned, "banned command", (), Source.COMMAND_STATS),
+    server_rule(
+        FAST,
+        evicted_soon,
+        "evicted soon",
+        ("evicted_keys",),
+        Source.INFO_STATS,
+        applies=lambda view: bool(view.number("maxmemory")),
+    ),
+    server_rule(
+        OPEN,
+        without_password,
+        "no password",
+        (),
+        Source.CLIENTS,
+        applies=lambda view: view.latest.own.is_let_in_freely and view.has_asked(Source.CLIENTS),
+    ),
     server_rule(MONITOR, monitors, "MONITOR", (), Source.CLIENTS, applies=lambda view: view.has_asked(Source.CLIENTS)),
     server_rule(HIT_LOW, hits_rarely, "low hit ratio", ("keyspace_hits", "keyspace_misses"), Source.INFO_STATS),
 )

@@ -182,6 +182,8 @@ class OwnUse(Struct, frozen=True):
     hits: int = 0
     """Look-ups of keys, as the server counts `keyspace_hits`, including keys that were gone by then."""
     misses: int = 0
+    is_let_in_freely: bool = False
+    """Whether the server took its commands without a password, as the default user."""
 
 
 class Sample(Struct, frozen=True):

@@ -160,7 +160,8 @@ class HealthProbe:
             self._begin()
         at_ms, found = round(self._clock() * 1000), _Found(dict(self._refused))
         sent = self.connection.sent
-        own = OwnUse(sent.commands, sent.hits, sent.misses)  # as the server counts them before it answers
+        # as the server counts them before it answers
+        own = OwnUse(sent.commands, sent.hits, sent.misses, self.connection.target.has_no_credentials)
         replies = await self._ask(found, self._first_commands())
         for source in (*_SECTIONS, Source.CLUSTER_INFO):
             if source in replies:

@@ -364,6 +364,12 @@ class Target:
         by = f" via {self.way.via[-1]}" if self.way.via else ""
         return display_text(f"{address_text(self.host, self.port)}{by}")
 
+    @property
+    def has_no_credentials(self) -> bool:
+        """Whether nothing tells the server who connects: neither user, password nor client certificate."""
+        has_certificate = self.tls is not None and self.tls.cert is not None
+        return not (self.user or self.password or self.login or has_certificate)
+
     def with_key_password(self, password: Secret) -> Target:
         """Return the target with the passphrase of the client key, which Sentinels are shown as well."""
         tls = None if self.tls is None else replace(self.tls, key_password=password)

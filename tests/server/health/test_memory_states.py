@@ -167,6 +167,21 @@ async def test_a_full_server_that_evicts(server: Server) -> None:
     assert number(looked.line("memory", "evicted_keys")) > 10
 
 
+async def test_a_cache_that_is_too_small(redis810: Server) -> None:
+    given: Given = {"eviction-fast": {"stay": 1_000}}
+    with running(redis810.binary, "--maxmemory-policy", "allkeys-random") as server:
+        server.admin.config_set("maxmemory", int(server.admin.info("memory")["used_memory"]) + MIB)
+        async with looking(server, given) as looked:
+            await looked.look()
+            fill(server, 4_000, 20_000)
+            await eventually(lambda: server.admin.info("server")["uptime_in_seconds"] > 0)
+            await looked.look()
+            async with looking(server, given) as later:
+                await later.look()
+    assert looked.broken == later.broken == ["eviction-fast"]
+    assert " evicted since the server started " in later.finding("eviction-fast").title
+
+
 async def test_memory_that_will_be_full_soon(redis810: Server) -> None:
     with running(redis810.binary) as server:
         server.admin.config_set("maxmemory", int(server.admin.info("memory")["used_memory"]) + 60 * MIB)

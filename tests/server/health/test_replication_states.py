@@ -161,3 +161,20 @@ async def test_a_failover_that_is_seen(server: Server) -> None:
     assert looks_like(new, "role") == "primary"
     assert str(new.line("replication", "role").said).startswith("replica until ")
     assert looks_like(old, "primary") == f"127.0.0.1:{second.port}"
+
+
+async def test_replicas_that_synchronise_in_full_again_and_again(redis810: Server) -> None:
+    async with replicating(redis810) as (primary, replica, proxy), looking(primary) as looked:
+        await looked.look()
+        assert looked.broken == []
+        for _ in range(5):
+            replica.admin.replicaof("no", "one")
+            write(replica, 1)  # data that the primary does not have
+            replica.admin.replicaof("127.0.0.1", proxy.port)
+            await eventually(lambda: says(replica, "master_link_status", "up"))
+        await in_step(primary)
+        async with looking(primary) as later:
+            await later.look()
+        await looked.look()
+    assert looked.broken == later.broken == ["replication-flapping"]
+    assert later.finding("replication-flapping").title.startswith("5 repeated full resynchronisations since ")

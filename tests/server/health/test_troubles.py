@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from rtui.registry.rules import Severity
-from tests.server.health.driven import looking, raw_clients
+from tests.server.health.driven import Given, looking, raw_clients
 from tests.servers import Server, wait_until
 
 TIMES: Final = 30
@@ -181,6 +181,19 @@ def a_subscriber_that_reads_nothing(server: Server) -> Iterator[None]:
         yield
 
 
+@trouble("expire-cycles-late")
+def many_keys_that_expire_at_once(server: Server) -> Iterator[None]:
+    for first in range(0, 300_000, 10_000):
+        script = f"for at = {first}, {first + 9_999} do redis.call('SET', 'page:' .. at, 'x', 'PX', 1500) end"
+        server.admin.eval(script, 0)
+    wait_until(lambda: server.admin.info("stats")["expired_time_cap_reached_count"] > 1, server.log)
+    yield
+    server.admin.flushall()
+
+
+GIVEN: Final[Given] = {"expire-cycles-late": {"count": 2, "now": 2}}
+"""Lower limits of what would take a real server hours."""
+
 UNCOUNTED: Final = {"clients-closed": "client_output_buffer_limit_disconnections"}
 """By rule the field that not all versions have."""
 
@@ -193,13 +206,13 @@ def expected(server: Server, rules: frozenset[str]) -> set[str]:
 @pytest.mark.parametrize("name", TROUBLES)
 async def test_a_trouble_is_found_by_its_rule_alone(server: Server, name: str) -> None:
     made = TROUBLES[name]
-    async with looking(server) as watched:
+    async with looking(server, GIVEN) as watched:
         await watched.look()
         assert watched.broken == [], "it is healthy before"
         with made.make(server):
             await watched.look()
             assert set(watched.broken) == expected(server, made.rules), "by somebody who watches"
-            async with looking(server) as looked:
+            async with looking(server, GIVEN) as looked:
                 await looked.look()
                 await looked.look()
             assert set(looked.broken) == expected(server, made.rules), "by somebody who looks later"
@@ -210,7 +223,8 @@ async def test_a_trouble_is_found_by_its_rule_alone(server: Server, name: str) -
 
 
 ALONE: Final = {
-    "keys_that_a_volatile_policy_can_not_evict", "nearly_as_many_connections_as_there_may_be",
+    "many_keys_that_expire_at_once", "keys_that_a_volatile_policy_can_not_evict",
+    "nearly_as_many_connections_as_there_may_be",
 }  # fmt: skip
 """Troubles that can't be together with others: of other settings, or none could connect any more."""
 
@@ -222,7 +236,7 @@ async def test_all_troubles_together(server: Server) -> None:
     with ExitStack() as stack:
         for name in names:
             stack.enter_context(TROUBLES[name].make(server))
-        async with looking(server) as looked:
+        async with looking(server, GIVEN) as looked:
             await looked.look()
             await looked.look()
     rules = {rule for name in names for rule in TROUBLES[name].rules}
