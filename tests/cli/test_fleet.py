@@ -9,6 +9,7 @@ import pytest
 
 from rtui.cli.fleet import FORMATS
 from rtui.cli.main import run
+from rtui.demo.load import DEMO_FLEET
 from rtui.server.files import config_folder
 from rtui.server.wire.errors import ExitCode
 from tests.servers import Server, free_port
@@ -97,3 +98,31 @@ def test_metrics_without_their_extra(
     monkeypatch.setattr("rtui.cli.output.find_spec", lambda _name: None)
     assert run([command, "127.0.0.1:1", "--format", "openmetrics"]) == ExitCode.USAGE
     assert "redis-rtui[metrics]" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_demo_has_a_server_in_trouble_and_one_that_is_gone(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = asked(["--demo", "--format", "json"], capsys)
+    states = {one["server"]: one["state"] for one in json.loads(out)["servers"]}
+    assert (code, states["search"], len(states)) == (ExitCode.SERVER, "down", len(DEMO_FLEET) + 1)
+
+
+def test_a_terminal_gets_the_screen_unless_a_format_is_named(
+    valkey: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[object] = []
+
+    def show(targets: object, *_: object) -> int:
+        shown.append(targets)
+        return 0
+
+    monkeypatch.setattr("rtui.cli.fleet._shown", show)
+    monkeypatch.setattr("rtui.cli.fleet.require_terminal", lambda _why: None)
+    monkeypatch.setattr("rtui.cli.output.Output.is_terminal", property(lambda output: output.path is None))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    target = f"127.0.0.1:{valkey.port}"
+    assert asked([target], capsys)[1] == ""
+    assert len(shown) == 1
+    for words in (["--format", "text"], ["--group-by", "team"]):
+        assert asked([target, *words], capsys)[1].startswith("1 server: ")
+    assert len(shown) == 1
