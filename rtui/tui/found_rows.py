@@ -48,7 +48,7 @@ COLUMNS: Final = {
         FoundColumn(Column("key", "key", Unit.NAME), Fact.NAME),
         FoundColumn(Column("type", "type", Unit.NAME, 9), Fact.TYPE),
         FoundColumn(Column("ttl", "TTL", Unit.DURATION, 8), Fact.TTL),
-        FoundColumn(Column("size", "size", Unit.BYTES, 9), Fact.MEMORY, is_descending=True),
+        FoundColumn(Column("size", "memory", Unit.BYTES, 9), Fact.MEMORY, is_descending=True),
         FoundColumn(Column("len", "length", Unit.COUNT, 9), Fact.LENGTH, is_descending=True),
         FoundColumn(Column("enc", "encoding", Unit.NAME, 10), Fact.ENCODING),
         FoundColumn(Column("idle", "idle", Unit.DURATION, 8), Fact.IDLE, is_descending=True),

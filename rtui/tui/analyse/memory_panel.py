@@ -55,7 +55,7 @@ LEVELS: Final[tuple[LiteralString, ...]] = (" <1% ", " 1% ", " 10% ", " 50% ", "
 LEGENDS: Final = {
     "no_ttl_share": literal("keys without TTL"),
     "idle_30d_share": literal("keys idle for more than 30 days"),
-    "cold_share": literal("cold keys (LFU counter 0)"),
+    "cold_share": literal("cold keys (freq 0)"),
 }
 """Of which keys the colours show the share, by the column of the tables."""
 
@@ -104,7 +104,7 @@ def _column(report: Report, colouring: Colouring) -> tuple[str, LiteralString]:
     if colouring is Colouring.NO_TTL:
         return "no_ttl_share", "no TTL"
     top = report.summary.root.stats
-    return ("cold_share", "counter 0") if _is_cold(top) else ("idle_30d_share", "idle > 30d")
+    return ("cold_share", "freq 0") if _is_cold(top) else ("idle_30d_share", "idle > 30d")
 
 
 def _is_cold(top: Stats) -> bool:

@@ -168,8 +168,8 @@ def test_counters_stand_for_idle_times_where_the_server_keeps_them() -> None:
     made = made_report()
     root = replace(made.summary.root, stats=replace(made.summary.root.stats, idle=None, frequency=(5, 5)))
     report = replace(made, summary=replace(made.summary, root=root))
-    assert look_of(report, Colouring.IDLE)(root.stats).meaning.endswith("counter 0")
-    assert "cold keys (LFU counter 0)" in said(legend(report, Colouring.IDLE, 120))
+    assert look_of(report, Colouring.IDLE)(root.stats).meaning.endswith("freq 0")
+    assert "cold keys (freq 0)" in said(legend(report, Colouring.IDLE, 120))
 
 
 @pytest.mark.parametrize("colouring", Colouring)

@@ -330,13 +330,13 @@ async def test_more_than_is_listed_is_sorted_among_what_was_found_and_r_finds_th
     session.on_search = too_many
     async with finding("in:lock", session) as (user, screen):
         await user.pilot.press(*["greater_than_sign"] * 4)
-        await until(user.pilot, lambda: "press R for the top keys by size" in said(screen))
+        await until(user.pilot, lambda: "press R for the top keys by memory" in said(screen))
         await user.pilot.press("R")
         await until(user.pilot, lambda: len(session.searches) == 2)
         order = session.searches[1].order
         assert order is not None
         assert order.is_descending
-        await until(user.pilot, lambda: "the top 300 by size of 48,211 keys" in said(screen))
+        await until(user.pilot, lambda: "the top 300 by memory of 48,211 keys" in said(screen))
 
 
 async def test_columns_are_switched_in_their_order_and_what_was_not_asked_is_said() -> None:

@@ -34,7 +34,7 @@ _MEAN = Column("memory_mean", "mean", Unit.BYTES, 7, "Mean memory of a key")
 _P99 = Column("memory_p99", "p99", Unit.BYTES, 7, "99th percentile of memory per key")
 _NO_TTL = Column("no_ttl_share", "no TTL", Unit.SHARE, 6, "Share of keys without TTL")
 _IDLE = Column("idle_30d_share", "idle > 30d", Unit.SHARE, 10, "Share of keys idle for 30 days or more")
-_COLD = Column("cold_share", "counter 0", Unit.SHARE, 9, "Share of keys with LFU counter 0 (cold)")
+_COLD = Column("cold_share", "freq 0", Unit.SHARE, 9, "Share of cold keys: LFU counter (OBJECT FREQ) 0")
 _TYPES = Column("types", "types", Unit.MIX, 22)
 
 
