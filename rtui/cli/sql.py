@@ -83,15 +83,13 @@ def command(connection: ConnectionOptions, *, file: Output, limit: int, most_s: 
 def _statement(text: str) -> Statement:
     """Check a statement; a wrong one is printed and ends the program."""
     from rtui.cli.find import marked  # noqa: PLC0415 - the help must not wait for it
+    from rtui.server.analysis.statements import StatementFailed, read  # noqa: PLC0415
 
     try:
-        from rtui.table.statement import StatementError, read_statement  # noqa: PLC0415 - imports sqlglot
-    except ImportError as error:
-        raise RtuiError("No SQL", f"sqlglot, which reads SQL, can't be imported: {error}.") from None
-    try:
-        return read_statement(text)
-    except StatementError as error:
+        return read(text)
+    except StatementFailed as error:
         problem = error.problem
+        assert problem is not None  # noqa: S101 - it was read only
         click.echo("rtui: the statement can't be run", err=True)
         is_marked = problem.span.end > problem.span.start and "\n" not in text
         click.echo(marked(text, problem) if is_marked else f"  {problem.sentence}", err=True)
@@ -157,14 +155,12 @@ def _run(
 
 async def _asked(target: Target, asked: _Asked, log: CommandLog) -> _Answer:
     """Check the statement, inspect the keys, and run it on their rows."""
-    from rtui.analysis.findings.contents import findings, with_registry  # noqa: PLC0415 - the help must not wait
     from rtui.analysis.formats.statement_rows import StatementRows  # noqa: PLC0415
-    from rtui.analysis.humanize import counted  # noqa: PLC0415
     from rtui.cli.run import analyse_keys, run_analysis  # noqa: PLC0415
     from rtui.keyspace.text.display import SafeText  # noqa: PLC0415
-    from rtui.server.analysis.statements import notes_of, statement_process  # noqa: PLC0415
+    from rtui.server.analysis.statements import answer, statement_process  # noqa: PLC0415
 
-    statement, options, limit = asked.statement, asked.options, asked.limit
+    statement, options = asked.statement, asked.options
     async with statement_process() as process:
         await process.check(statement)
         if target.keys is not None:
@@ -176,20 +172,17 @@ async def _asked(target: Target, asked: _Asked, log: CommandLog) -> _Answer:
             if result.failure is not None or result.ended_by is None:
                 raise RtuiError("The analysis broke off", result.failure or "The server gave no key.")
             return _Answer(None, ended_by=result.ended_by)
-        found = None
-        if "findings" in statement.tables:
-            registry = options.registry
-            found = with_registry(findings(report, None if registry is None else registry.rules), report, registry)
-        notes = notes_of(statement, report, found, may_repeat=rows is not None and rows.rows.may_repeat)
+        given = await answer(
+            *(process, statement, report, rows),
+            registry=options.registry,
+            most_rows=asked.limit,
+            most_s=asked.most_s,
+        )
+        table, notes = given.rows, given.notes
         if result.failure is not None:
             notes = (*notes, SafeText(f"The analysis broke off: {result.failure}"))
-        files = await process.write(statement, rows, found)
-        table, is_cut = await process.run(statement, files, most_rows=limit, most_s=asked.most_s)
-        if is_cut:
-            notes = (*notes, SafeText(f"There are more than {counted(limit, 'row')}: the first are written (--limit)."))
-        written = StatementRows(
-            statement.text, tuple(table.columns), () if asked.is_parquet else table.rows(), is_cut, notes
-        )
+        found = () if asked.is_parquet else table.rows()
+        written = StatementRows(statement.text, tuple(table.columns), found, given.is_cut, notes)
         parquet = b""
         if asked.is_parquet:
             from rtui.table.statement_tables import parquet_of  # noqa: PLC0415 - imports Polars

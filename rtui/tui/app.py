@@ -462,6 +462,9 @@ class RtuiApp(TerminalApp):
     def action_analyse(self) -> None:
         self.navigation.analyse()
 
+    def action_sql(self) -> None:
+        self.navigation.sql()
+
     def action_log(self) -> None:
         self.navigation.log()
 

@@ -65,6 +65,7 @@ from rtui.tui.log import LOG_COMMANDS, LogScreen, LogView
 from rtui.tui.server import ServerScreen, ServerStates
 from rtui.tui.server_panels import FIGURES, METRICS, NODES, SERVER_COMMANDS
 from rtui.tui.server_panels import PANELS as SERVER_PANELS
+from rtui.tui.sql import SQL_COMMANDS, SqlScreen, SqlState
 
 NOTHING_BEFORE: Final = "Nothing to go back to."
 NOTHING_AFTER: Final = "Nothing to go forward to."
@@ -100,6 +101,7 @@ class Navigation:
         self._found: FoundRows | None = None
         """The list of keys that was found last."""
         self._is_found_over_analysis = False
+        self._sql = SqlState()
 
     @property
     def _browse_screen(self) -> BrowseScreen | None:
@@ -156,6 +158,20 @@ class Navigation:
 
     def _show_log(self, session: BrowsingSession) -> None:
         self._app.push_screen(LogScreen(session.log, session.target, label=self._label))
+
+    def sql(self) -> None:
+        """Ask the rows of the analysis by SQL, or leave that."""
+        if isinstance(self._app.screen, SqlScreen):
+            self._app.screen.dismiss(None)
+        elif self.session is not None and isinstance(self._app.screen, CommandScreen):
+            self._remember_place()
+            screen = SqlScreen(self.session, self._sql, registry=self._registry, label=self._label)
+
+            async def left(key: bytes | None) -> None:
+                if key is not None and (browse := await self._uncover_tree()) is not None:
+                    browse.places.go_to_key(key, "app.sql")
+
+            self._app.push_screen(screen, left)
 
     def server(self) -> None:
         """Show how the server is, or leave that."""
@@ -440,6 +456,7 @@ def command_sets() -> tuple[tuple[ScreenCommand, ...], ...]:
         BROWSE_COMMANDS,
         ANALYSE_COMMANDS,
         FIND_COMMANDS,
+        SQL_COMMANDS,
         LOG_COMMANDS,
         SERVER_COMMANDS,
         FLEET_COMMANDS,

@@ -36,6 +36,7 @@ from rtui.tui.log import LOG_COMMANDS, LogScreen, LogView
 from rtui.tui.navigation import all_commands, command_sets
 from rtui.tui.server import ServerScreen
 from rtui.tui.server_panels import SERVER_COMMANDS
+from rtui.tui.sql import SQL_COMMANDS, SqlScreen
 from tests.tui.analysed_session import analysed_session
 from tests.tui.browsing import browsing
 
@@ -43,13 +44,14 @@ SCREENS = {
     "browse": (*BROWSE_COMMANDS, *APP_COMMANDS), "analyse": (*ANALYSE_COMMANDS, *APP_COMMANDS),
     "log": (*LOG_COMMANDS, *APP_COMMANDS), "find": (*FIND_COMMANDS, *APP_COMMANDS),
     "server": (*SERVER_COMMANDS, *APP_COMMANDS), "fleet": (*FLEET_COMMANDS, *APP_COMMANDS),
+    "sql": (*SQL_COMMANDS, *APP_COMMANDS),
 }  # fmt: skip
 OWNERS = {
     Owner.APP: RtuiApp, Owner.CONNECT: ConnectScreen, Owner.BROWSE: BrowseScreen, Owner.TREE: KeyTree,
     Owner.DETAIL: DetailPane, Owner.SCAN: StatusBar, Owner.ANALYSE: AnalyseScreen, Owner.PANEL: ReportPanel,
     Owner.TABLE: TableBody, Owner.LOG: LogScreen, Owner.ENTRIES: LogView,
     Owner.VALUE: ValuePane, Owner.ROWS: ValueView, Owner.FIND: FindScreen, Owner.FOUND: FoundBody,
-    Owner.SERVER: ServerScreen, Owner.FLEET: FleetScreen,
+    Owner.SERVER: ServerScreen, Owner.FLEET: FleetScreen, Owner.SQL: SqlScreen,
 }  # fmt: skip
 
 
@@ -90,7 +92,7 @@ MEANINGS = {
     "go out": "tree.parent tree.collapse value.fold panel.zoom_out",
     "go between tree and analysis": "app.analyse analyse.leave",
     "find among what is shown": "browse.filter value.find analyse.filter find.edit log.filter server.filter "
-    "fleet.filter",
+    "fleet.filter sql.edit",
     "go to the next part of the screen": "browse.focus_next_pane analyse.next_panel server.next_panel fleet.next_panel",
     "show the title of this number": "detail.value_tab detail.slot_tab detail.references_tab analyse.findings "
     "analyse.memory analyse.big analyse.hot analyse.expiry analyse.slots analyse.types "
@@ -101,8 +103,9 @@ MEANINGS = {
     "go to the part before": "analyse.previous_panel server.previous_panel fleet.previous_panel",
     "ask the server again about what is shown": "detail.reload analyse.begin connect.retry server.ask fleet.ask",
     "scan again": "browse.rescan find.again",
-    "copy": "browse.copy_name value.copy analyse.copy_row find.copy_name log.copy server.copy_row fleet.copy_row",
-    "write to a file": "value.write analyse.export find.export server.write fleet.write",
+    "copy": "browse.copy_name value.copy analyse.copy_row find.copy_name log.copy server.copy_row fleet.copy_row "
+    "sql.copy_row",
+    "write to a file": "value.write analyse.export find.export server.write fleet.write sql.export",
 }
 """Commands of different names that do the same to what each screen shows."""
 

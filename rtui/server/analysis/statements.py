@@ -32,6 +32,8 @@ from rtui.server.wire.errors import ExitCode, RtuiError
 if TYPE_CHECKING:  # they import Polars
     import polars as pl
 
+    from rtui.analysis.query.query import Problem
+    from rtui.registry.registry import Registry
     from rtui.table.kept_rows import PassRows
     from rtui.table.private_folder import PrivateFolder
     from rtui.table.statement import Statement
@@ -60,6 +62,8 @@ class StatementFailed(RtuiError):  # noqa: N818 - an error by its base
     """A statement that Polars can't run, or that took too much."""
 
     exit_code = ExitCode.USAGE
+    problem: Problem | None = None
+    """Where in the statement it is, if that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +75,6 @@ class StatementResult:
     """Whether there are more rows."""
     notes: tuple[SafeText, ...] = ()
     """Why it may not be about all keys, as sentences."""
-
-    @property
-    def is_complete(self) -> bool:
-        return not self.is_cut and not self.notes
 
 
 def columns_of(statement: Statement) -> Columns | None:
@@ -119,6 +119,57 @@ _COLUMNS_OF: Final = {
     "frequency": ("frequency", "idle"), "length": ("length",), "encoding": ("encoding",),
 }  # fmt: skip
 """The columns of a report's head that say whether a column is known."""
+
+
+def read(text: str) -> Statement:
+    """Check a statement; raises StatementFailed with the place in it, and an RtuiError where sqlglot is missing."""
+    try:
+        from rtui.table.statement import StatementError, read_statement  # noqa: PLC0415 - imports sqlglot
+    except ImportError as error:
+        raise RtuiError("No SQL", f"sqlglot, which reads SQL, can't be imported: {error}.") from None
+    try:
+        return read_statement(text)
+    except StatementError as error:
+        failed = StatementFailed("The statement can't be run", error.problem.sentence)
+        failed.problem = error.problem
+        raise failed from None
+
+
+async def answer(
+    process: StatementProcess,
+    statement: Statement,
+    report: Report,
+    rows: PassRows | None,
+    *,
+    registry: Registry | None = None,
+    most_rows: int = MOST_ROWS,
+    most_s: float = MOST_S,
+) -> StatementResult:
+    """Run a statement over the rows of a pass and its report; raises StatementFailed, or an RtuiError."""
+    found = None
+    if "findings" in statement.tables:
+        from rtui.analysis.findings.contents import findings, with_registry  # noqa: PLC0415 - few need it
+
+        levels = None if registry is None else registry.rules
+        found = with_registry(await asyncio.to_thread(findings, report, levels), report, registry)
+    notes = notes_of(statement, report, found, may_repeat=rows is not None and rows.rows.may_repeat)
+    files = await process.write(statement, rows, found)
+    table, is_cut = await process.run(statement, files, most_rows=most_rows, most_s=most_s)
+    if is_cut:
+        notes = (*notes, SafeText(f"There are more than {humanize.counted(most_rows, 'row')}: these are the first."))
+    return StatementResult(table, is_cut, notes)
+
+
+def keys_of_names(rows: PassRows, names: pl.Series) -> tuple[bytes, ...]:
+    """Return the keys that a column `name` of a result means; of names that are not UTF-8, by the rows."""
+    import polars as pl  # noqa: PLC0415 - imported by then
+
+    odd = names.filter(names.str.contains("\\x", literal=True)).unique()
+    known: dict[str, bytes] = {}
+    for chunk in rows.rows.chunks() if len(odd) else ():
+        found = chunk.columns(("name", "raw")).filter(pl.col("raw").is_not_null() & pl.col("name").is_in(odd.implode()))
+        known.update(found.iter_rows())
+    return tuple(known.get(name, (name or "").encode()) for name in names)
 
 
 @asynccontextmanager

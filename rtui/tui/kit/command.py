@@ -31,6 +31,7 @@ class Group(StrEnum):
     ANALYSE = "Analyse"
     TABLE = "Tables of an analysis"
     FIND = "Keys found by a query"
+    SQL = "SQL"
     LOG = "Command log"
     SERVER = "Server"
     APP = "Application"
@@ -55,6 +56,7 @@ class Owner(StrEnum):
     ENTRIES = "entries"
     FIND = "find"
     FOUND = "found"
+    SQL = "sql"
     SERVER = "server"
     FLEET = "fleet"
 
@@ -261,6 +263,8 @@ APP_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _app("server", ("exclamation_mark",), "Server",
         "Show server health: problems, memory, load, slow log, latency, persistence, replication, clients.",
         when=(Condition.LIVE,), footer=3, words="health info stats"),
+    _app("sql", ("Q",), "SQL", "Ask the rows of the analysis by SQL: one SELECT over keys, patterns and findings.",
+        when=(Condition.LIVE,), words="sql select query statement"),
     _app("redraw", ("ctrl+l",), "Redraw", "Redraw the screen, if something else wrote to the terminal."),
     _app("theme", ("t",), "Theme", "Choose a colour theme.", words="theme colours dark light"),
     _app("help", ("question_mark", "f1"), "Help", "Show every command and its keys.", footer=91, label="?"),
