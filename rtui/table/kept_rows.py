@@ -209,6 +209,8 @@ class PassRows:
         if self.rows.why_none:
             hint = "" if self.rows.may_use_files else "; the setting rows.files keeps them in files"
             return SafeText(f"The server is asked: no rows of the analysis are kept, since {self.rows.why_none}{hint}.")
+        if query.about(Fact.VALUE):
+            return SafeText("The server is asked: the analysis has read no values.")
         narrower = [term for term in scope_of(self.scope).terms if term not in query.terms]
         if narrower:
             terms = " ".join(str(term) for term in narrower)
@@ -233,7 +235,7 @@ def condition_of(query: Query, separators: Separators, now_ms: int) -> RowCondit
     Raises RegexError for an invalid expression, ValueError for nodes and shards, which must be replaced before, see
     `plan.on_slots`.
     """
-    facts = [_fact(term, now_ms) for term in query.terms if term.spec.fact is not Fact.NAME]
+    facts = [_fact(term, now_ms) for term in query.terms if term.spec.fact in query.facts]
     return RowCondition(
         tuple(_name(term, separators) for term in name_terms(query)),
         pl.all_horizontal(*facts) if facts else None,

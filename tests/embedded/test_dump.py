@@ -8,12 +8,14 @@ import json
 import lzma
 import os
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from redis import Redis
 
 from rtui.cli.main import run
 from rtui.embedded.dump_head import DumpError, DumpHead, is_dump
@@ -207,6 +209,66 @@ def test_dumps_are_compared_with_dumps_and_reports(saved: Path, server: Server, 
             "user:": "same",
         }
     assert cli("diff", saved, tmp_path / "missing.rdb")[0] == ExitCode.USAGE
+
+
+NEEDLE = {"text": "a Needle in it"}
+
+
+def holding(admin: Redis) -> set[str]:
+    """Write keys of every type with a needle, some only to be seen by a decoder, and as many without."""
+    packed = zlib.compress(json.dumps(NEEDLE).encode())
+    filler = [f"item {index}" for index in range(300)]
+    admin.set("plain", "x" * 100_000 + "needle" + "x" * 100_000)
+    admin.set("border", "x" * ((1 << 20) - 3) + "needle" + "x" * 100)
+    admin.set("escaped", '{"name": "n\\u0065edle"}')
+    admin.set("packed", packed)
+    admin.hset("field", mapping=dict.fromkeys([*filler, "needle"], "x"))
+    admin.hset("value", mapping={"one": "x", "two": packed})
+    admin.rpush("list", *filler, packed, *filler)
+    admin.sadd("set", *filler, "needles")
+    admin.zadd("zset", {**dict.fromkeys(filler, 1.0), "the needle": 2.0})
+    for index in range(300):
+        admin.xadd("stream", {"at": index, "of": "needle" if index == 7 else "hay"})
+    found = {os.fsdecode(name) for name in admin.scan_iter()}
+    for name in found:
+        admin.copy(name, f"without:{name}")
+    admin.set("without:plain", "need" * 1_000)
+    admin.set("without:border", "x" * (1 << 20))
+    admin.set("without:escaped", '{"name": "need"}')
+    admin.set("without:packed", zlib.compress(b"hay"))
+    admin.hdel("without:field", "needle")
+    admin.hset("without:value", "two", "x")
+    admin.ltrim("without:list", 301, -1)
+    admin.srem("without:set", "needles")
+    admin.zrem("without:zset", "the needle")
+    admin.xtrim("without:stream", maxlen=200, approximate=False)
+    return found
+
+
+def test_values_of_a_dump_are_searched_in_all_types_and_decoded(server: Server, tmp_path: Path, cli: Cli) -> None:
+    expected = holding(server.admin)
+    server.admin.save()
+    path = tmp_path / "dump.rdb"
+    path.write_bytes((server.folder / "dump.rdb").read_bytes())
+    before = hashlib.sha256(path.read_bytes()).digest()
+    by = [] if server.product == "valkey" else ["--server-binary", binaries()[server.name].path]
+    code, out, err = cli("find", path, "value:needle", *by)
+    if server.version < (7, 0):
+        assert "Redis 7.0" in err
+        return
+    assert code == 0, err
+    assert set(out.split()) == expected
+    code, out, err = cli("find", path, "!value:needle type:list,hash", "--count", *by)
+    assert (code, out) == (0, "3\n"), err
+    assert cli("find", path, "value:needle", "value:two", "type:hash", *by)[1] == "value\n", "all terms, in any parts"
+    assert hashlib.sha256(path.read_bytes()).digest() == before
+
+
+def test_values_of_a_live_server_are_not_searched(server: Server, cli: Cli) -> None:
+    server.admin.set("key", "needle")
+    code, out, err = cli("find", server.url, "value:needle")
+    assert (code, out) == (ExitCode.SERVER, "")
+    assert "Search a dump of it" in err
 
 
 def test_commands_behind_the_dump_of_an_append_only_file_are_not_read(saved: Path, cli: Cli) -> None:

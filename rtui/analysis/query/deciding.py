@@ -285,6 +285,11 @@ def _of_text(names: tuple[bytes, ...], _separators: Separators) -> NameTest:
     return NameTest(lambda name: needle in name.lower(), _checked(b"*%b*" % in_glob), text)
 
 
+def value_test(term: Term) -> Test:
+    """Return the test of a term about values, apart from its negation: of a part of one, as of a part of a name."""
+    return _of_text(term.names, Separators()).passes
+
+
 def _either_case(character: str) -> str:
     is_letter = character.isascii() and character.isalpha()
     return f"[{character}{character.upper()}]" if is_letter else escaped(character)

@@ -15,7 +15,7 @@ from heapq import nsmallest
 from typing import Any, Final
 
 from rtui.analysis.facts import NO_EXPIRY
-from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, Fact, NumberKeyword, TermForm, TermSpec
+from rtui.analysis.query.terms import GLOB, TERMS, TEXT, Fact, NumberKeyword, TermForm, TermSpec
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.display import EscapeSyntaxError, SafeText, display, display_text, quoted, unescape
 from rtui.keyspace.text.matching import natural
@@ -115,7 +115,7 @@ def _written_name(spec: TermSpec, name: bytes) -> str:
 
 def _written_text(name: str, value: bytes) -> str:
     text = written_bytes(value)
-    if name == REGEX or text.startswith('"'):
+    if name not in (TEXT, GLOB) or text.startswith('"'):
         return text if name == TEXT else f"{name}:{text}"
     is_glob = WILDCARD.search(text) is not None
     head = HEAD.match(text)
@@ -149,7 +149,8 @@ class Query:
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        needed = {term.spec.fact for term in self.terms} - {Fact.NAME}
+        """The facts that are read by one command each: names are known, and values are searched apart."""
+        needed = {term.spec.fact for term in self.terms} - {Fact.NAME, Fact.VALUE}
         return tuple(fact for fact in Fact if fact in needed)
 
 

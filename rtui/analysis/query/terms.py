@@ -29,6 +29,7 @@ class Fact(StrEnum):
     ENCODING = "enc"
     MEMORY = "size"
     LENGTH = "len"
+    VALUE = "value"
 
     @property
     def command(self) -> str:
@@ -54,6 +55,7 @@ _NAMES: Final = {
     Fact.ENCODING: ("OBJECT ENCODING", "encoding", "encoding"),
     Fact.MEMORY: ("MEMORY USAGE", "memory_bytes", "memory_bytes"),
     Fact.LENGTH: ("the length (STRLEN, HLEN, …)", "length", "length"),
+    Fact.VALUE: ("the value (GETRANGE, HSCAN, …)", "", ""),
 }
 
 
@@ -156,6 +158,7 @@ _TRIED_TTLS: Final = {
 TEXT: Final = "text"
 GLOB: Final = "glob"
 REGEX: Final = "re"
+VALUE: Final = "value"
 
 TERMS: Final[dict[str, TermSpec]] = {
     spec.name: spec
@@ -289,6 +292,13 @@ TERMS: Final[dict[str, TermSpec]] = {
             "by length: bytes of a string, fields, members, elements, entries",
             ("len>10000", "len:1"),
             quantities.COUNT,
+        ),
+        TermSpec(
+            VALUE,
+            Fact.VALUE,
+            TermForm.TEXT,
+            "of dumps: values that contain it, in any field, member, item or entry, also decoded",
+            ("value:needle", 'value:"two words"'),
         ),
     )
 }

@@ -40,6 +40,9 @@ call that may be under way."""
 PAGE_BYTES: Final = 4 << 20
 """Bytes of names to aim for in one page: COUNT is smaller if names are long."""
 
+IDLE_S: Final = 0.001
+"""The pause while nothing can be sent, and keys wait for something else: more names, or values that are read."""
+
 TABLE_PROBES: Final = 12
 """Tiny SCANs at the end of a scan that ask for the size of the table: all too short by chance once in 2^12."""
 
@@ -208,7 +211,7 @@ class ScanPipeline:
                     await self._control.wait_while_held()
                     self.probe.due_at = self._loop.time()
                 else:
-                    await self._control.sleep(self.pacer.wait_s(self._loop.time()))
+                    await self._control.sleep(self.pacer.wait_s(self._loop.time()) or IDLE_S)
                 continue
             first = requests.waiting[0]
             has_waited = not first.replies.done()

@@ -82,7 +82,7 @@ class KeyCandidate(Struct, gc=False):
         return KeyRecord(key=self.key, asked_at_s=self.asked_at_s, **facts)
 
 
-_FACT_FIELDS: Final = tuple(fact.field for fact in Fact if fact is not Fact.NAME)
+_FACT_FIELDS: Final = tuple(fact.field for fact in Fact if fact not in (Fact.NAME, Fact.VALUE))
 
 
 @dataclass(slots=True)

@@ -92,6 +92,8 @@ class KeyFinder:
         """Keys that the scan's filter leaves out, to be looked at whenever it begins."""
         self.is_fed = False
         """Whether pages come from elsewhere than the scan, and more may come."""
+        self.held_elsewhere: Callable[[], int] = lambda: 0
+        """Returns how many of the matches wait elsewhere, for their values to be read: the scan waits for them."""
         self.rights = KeyRights(plan.query, allowed, own_reads, clock)
         self._plan, self._names, self._clock = plan, names, clock
         self._tests = fact_tests(plan.query)
@@ -101,12 +103,12 @@ class KeyFinder:
 
     @property
     def unsent(self) -> int:
-        return self._waiting.keys
+        return self._waiting.keys + self.held_elsewhere()
 
     @property
     def waiting(self) -> int:
         """Waiting keys; more than 0 as long as more may come."""
-        return self._waiting.keys + self.is_fed
+        return self.unsent + self.is_fed
 
     def settle(self) -> None:
         """Do nothing: replies are read as they come."""

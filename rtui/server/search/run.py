@@ -8,6 +8,7 @@ brings them, filtered by the server as far as one glob and one type can. `key_fi
 from __future__ import annotations
 
 import asyncio
+import sys
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -43,6 +44,7 @@ from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
 from rtui.server.scan.scan import Scan
 from rtui.server.search.key_finder import KeyFinder
 from rtui.server.search.search import FindPreparation, Search, Stage
+from rtui.server.search.values import ValueSearch
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection, State
@@ -84,6 +86,11 @@ class KeySearch(Search):
         Raises RegexError where an expression can't be used.
         """
         super().__init__(query, options.order, options.columns, options.limit, options.pace)
+        self._values: ValueSearch | None = None
+        if terms := query.about(Fact.VALUE):
+            wanted = (*options.columns, Fact.TYPE, Fact.ENCODING, Fact.MEMORY, Fact.LENGTH)
+            options = replace(options, columns=tuple(dict.fromkeys(wanted)))
+            self._values = ValueSearch(deployment.home, self.control, terms, self._value_found)
         self.options = options
         self.matches = Matches(options.limit, options.order)
         self.held_at_s = held_at_s
@@ -141,7 +148,8 @@ class KeySearch(Search):
     def _misses(self) -> bool:
         """Whether there may be matches that were not found though it is done."""
         is_short = self._held is not None and self._held.missing > 0
-        return is_short or any(one.undecided for one in self.finders.values())
+        unread = self._values is not None and bool(self._values.unread)
+        return is_short or unread or any(one.undecided for one in self.finders.values())
 
     @property
     def progress(self) -> Progress:
@@ -198,6 +206,7 @@ class KeySearch(Search):
             why = reasons.get(fact, SafeText("no reply"))
             terms = " ".join(str(term) for term in self.query.about(fact))
             notes.append(SafeText(f"{humanize.keys(count)} not checked ({terms}): {why}."))
+        notes += () if self._values is None else self._values.notes
         if vanished := sum(one.vanished for one in finders):
             verb = "was" if vanished == 1 else "were"
             notes.append(SafeText(f"{humanize.keys(vanished)} expired or {verb} deleted during the search."))
@@ -249,18 +258,36 @@ class KeySearch(Search):
         nodes = await self.preparation.asked_nodes()
         self.finders = {node.id: self._finder_of(node.connection, plan) for node in nodes}
         self.matches.on_listed = self._listed
-        if self._held is None:
-            await self._scan_names(plan, nodes)
-        else:
-            await self._search_held(nodes)
+        reading = None
+        if self._values is not None:
+            reading = start_supervised(self._values.run(), name="rtui values", failed=self._broken_off)
+        try:
+            if self._held is None:
+                await self._scan_names(plan, nodes)
+            else:
+                await self._search_held(nodes)
+        finally:
+            await end_task(reading)
 
     def _finder_of(self, connection: Connection, plan: Plan) -> KeyFinder:
         """Return a key finder for one server, by the rights there; all finders share the matches."""
-        prepared = self.preparation
+        prepared, matches = self.preparation, self.matches
+        if (values := self._values) is not None:
+            matches = Matches(sys.maxsize)  # of all other terms
+            matches.on_listed = lambda: values.add(matches.drain())
         allowed = prepared.allowed
         if self._deployment.is_cluster:
             allowed = InspectionPlan(Capabilities(), connection.server, connection.no_touch)
-        return KeyFinder(plan, allowed, prepared.names, self.matches, own_reads=connection.own_reads, clock=self._clock)
+        own_reads, clock = connection.own_reads, self._clock
+        finder = KeyFinder(plan, allowed, prepared.names, matches, own_reads=own_reads, clock=clock)
+        if values is not None:
+            finder.held_elsewhere = lambda: values.keys
+        return finder
+
+    def _value_found(self, record: KeyRecord) -> None:
+        if not self.matches.knows(record.key):
+            self.matches.add_count(1)
+            self.matches.add([record])
 
     def _listed(self) -> None:
         """End the search if no more matches are wanted."""

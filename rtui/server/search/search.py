@@ -247,6 +247,10 @@ class FindPreparation:
             quoted = 'In quotes, as in "node:5", it is searched for in the names of keys.'
             raise UnansweredTermError(str(self._not_placed), quoted)
         connection = self._connection
+        if (terms := self._query.about(Fact.VALUE)) and connection.target.dump is None:
+            said = " ".join(map(str, terms))
+            happened = f"{said} reads all values as a whole, which would hold up other clients of a server."
+            raise UnansweredTermError(happened, f"Search a dump of it: rtui find dump.rdb {said}.")
         await connection.online()
         if self._is_listed and not self.needs_facts:
             self._decide_plan()

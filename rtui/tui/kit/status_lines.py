@@ -93,6 +93,8 @@ def over_title(label: SafeText, db: int | None, what: SafeText, width: int, stat
 
     The server's figures from its status take the rest of the width; `status` is None if no server is browsed.
     """
+    if status is not None and status.dump is not None:
+        label = display_text(status.dump.path.name)
     others = [LinePart(0, (Span(literal("READ-ONLY"), Role.GOOD),)), LinePart(1, (Span(what, Role.MUTED),))]
     if db is not None:
         others.insert(0, LinePart(2, (Span(SafeText(f"db{db}"), Role.MUTED),)))
