@@ -69,6 +69,7 @@ def without_user_folders(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pyte
     folder = tmp_path_factory.getbasetemp() / f"user-{next(_folders)}"
     for variable in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(variable, str(folder / variable.lower()))
+    not_the_first_start(folder / "xdg_state_home")
 
 
 @pytest.fixture(autouse=True)
@@ -83,9 +84,7 @@ def without_clipboard(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def without_state(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep positions of scans and reports out of the folder of whoever runs the tests."""
-    folder = tmp_path_factory.getbasetemp() / "state"
-    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
-    not_the_first_start(folder)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
 
 
 @pytest.fixture(autouse=True)

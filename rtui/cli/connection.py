@@ -78,6 +78,10 @@ class Number(click.FloatRange):
             self.fail(f"{value!r} is not a number {f'{least}{most}'.strip()}.", param, ctx)
 
 
+FILE_NAME: Final = click.Path(readable=False)
+"""The type of what may be the name of a file: shells complete it as one."""
+
+
 def is_term(text: str) -> bool:
     """Whether an argument is a term of the query language, such as `slot:2734`: it is never a server then."""
     if _TERM.match(text) is None:
@@ -365,7 +369,7 @@ def grouped(*declared: Decorator) -> Decorator:
 _connection_options: Final = grouped(
     click.option("-h", "--host"),
     click.option("-p", "--port", type=WholeNumber(1, MAX_PORT)),
-    click.option("-s", "--socket"),
+    click.option("-s", "--socket", type=FILE_NAME),
     click.option("-n", "--db", type=WholeNumber(0, MAX_DB)),
     click.option("-u", "--url"),
     click.option("--profile"),
@@ -373,10 +377,10 @@ _connection_options: Final = grouped(
     click.option("-a", "--pass", "password"),
     click.option("--askpass", is_flag=True),
     click.option("--tls", is_flag=True),
-    click.option("--cacert"),
-    click.option("--cacertdir"),
-    click.option("--cert"),
-    click.option("--key"),
+    click.option("--cacert", type=FILE_NAME),
+    click.option("--cacertdir", type=FILE_NAME),
+    click.option("--cert", type=FILE_NAME),
+    click.option("--key", type=FILE_NAME),
     click.option("--key-askpass", is_flag=True),
     click.option("--sni"),
     click.option("--insecure", is_flag=True),
@@ -393,7 +397,7 @@ _connection_options: Final = grouped(
     click.option("--map", "address_map", multiple=True),
     click.option("--proxy"),
     click.option("--timeout", "timeout_s", type=Number(min=0, min_open=True)),
-    click.option("--server-binary"),
+    click.option("--server-binary", type=FILE_NAME),
     click.option("--force", is_flag=True),
     click.option("-2", "protocol", flag_value="2"),
     click.option("-3", "protocol", flag_value="3"),
@@ -420,4 +424,8 @@ def connection_options(function: Callable[..., Any], *, arguments: str | None = 
         return function(connection=options, **parameters)
 
     decorated = _connection_options(collected)
-    return decorated if arguments is None else click.argument("place", metavar=arguments, nargs=-1)(decorated)
+    return (
+        decorated
+        if arguments is None
+        else click.argument("place", metavar=arguments, nargs=-1, type=FILE_NAME)(decorated)
+    )

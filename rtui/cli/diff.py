@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rtui.cli.connection import WholeNumber
+from rtui.cli.connection import FILE_NAME, WholeNumber
 from rtui.cli.help import Command
 from rtui.cli.options import registry_choice, registry_options, result_options
 from rtui.cli.output import STANDARD_STREAM, Output, failures_in
@@ -56,8 +56,8 @@ history).
         4: "",
     },
 )
-@click.argument("before", metavar="A")
-@click.argument("after", metavar="B")
+@click.argument("before", metavar="A", type=FILE_NAME)
+@click.argument("after", metavar="B", type=FILE_NAME)
 @click.option("--server-binary", "program", metavar="PATH", type=Path, help="The server that loads dumps.")
 @click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces (all).")
 @result_options(*FORMATS)

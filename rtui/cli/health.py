@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rtui.cli.connection import ConnectionOptions, Number, connection_options
+from rtui.cli.connection import FILE_NAME, ConnectionOptions, Number, connection_options
 from rtui.cli.help import Command
 from rtui.cli.options import (
     asked_server,
@@ -102,6 +102,7 @@ was made within a day of the samples.
     "--report",
     "report_name",
     metavar="REPORT",
+    type=FILE_NAME,
     help="Report of the keys: FILE, TARGET@3, latest, none.",
 )
 @click.option(

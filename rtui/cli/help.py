@@ -78,13 +78,20 @@ def _row(option: click.Option, ctx: click.Context) -> tuple[str, str]:
     return f"{names} {metavar}", text
 
 
+def _named_so(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the pages and subcommands whose names begin so."""
+    from rtui.cli.main import COMMANDS  # noqa: PLC0415 - which loads this module
+
+    return [name for name in (*PAGES, *COMMANDS) if name.startswith(incomplete)]
+
+
 @click.command(
     "help",
     cls=Command,
     examples=("rtui help connection", "rtui help find    as rtui find --help"),
     codes={4: "", 5: ""},
 )
-@click.argument("page", required=False)
+@click.argument("page", required=False, shell_complete=_named_so)
 @click.help_option("--help")
 @click.pass_context
 def command(ctx: click.Context, page: str | None) -> None:

@@ -15,6 +15,7 @@ from signal import SIGINT
 from typing import Final, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 import rtui
 from rtui.cli.help import CONNECTION_LINE
@@ -88,6 +89,8 @@ class Subcommands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert `browse` unless the first argument is a subcommand, --help or --version; it also opens dumps."""
+        if not args and ctx.resilient_parsing:  # the first argument is being completed: it may become a subcommand
+            return super().parse_args(ctx, args)
         if args[:1] == ["open"] and any(is_dump(Path(one)) for one in args[1:]):
             args = [DEFAULT_COMMAND, *args[1:]]
         if not args or not (args[0] in _GROUP_OPTIONS or self.get_command(ctx, args[0])):
@@ -95,6 +98,15 @@ class Subcommands(click.Group):
                 check_command(args[0])
             args = [DEFAULT_COMMAND, *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the first argument: a subcommand, else what `browse` takes."""
+        found = super().shell_complete(ctx, incomplete)
+        browse = self.get_command(ctx, DEFAULT_COMMAND)
+        assert browse is not None  # noqa: S101 - it is among COMMANDS
+        if incomplete.startswith("-"):
+            return [*found, *browse.shell_complete(click.Context(browse, parent=ctx), incomplete)]
+        return found or [CompletionItem(incomplete, type="file")]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write how to begin, the subcommands and the pages of the help, without loading any."""

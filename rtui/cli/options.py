@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import click
 
 from rtui.analysis.columns import Columns, ColumnsError, parse_columns
-from rtui.cli.connection import Decorator, Number, WholeNumber, grouped
+from rtui.cli.connection import FILE_NAME, Decorator, Number, WholeNumber, grouped
 from rtui.cli.output import STANDARD_STREAM, Output
 from rtui.keyspace.text.glob import PatternError, check_pattern
 from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay, PaceName, RegistryChoice
@@ -168,7 +168,7 @@ def result_options(*formats: str, otherwise: str = "text", is_older: bool = Fals
     """
     choice = click.option("--format", "form", type=click.Choice(formats), help="Output format (by FILE, else text).")
     place = click.option(
-        "-o", "--output", metavar="FILE", default=STANDARD_STREAM, help="Output file; - for stdout (-)."
+        "-o", "--output", metavar="FILE", type=FILE_NAME, default=STANDARD_STREAM, help="Output file; - for stdout (-)."
     )
 
     def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -198,6 +198,7 @@ registry_options: Final = grouped(
         "--registry",
         "registry_name",
         metavar="FILE",
+        type=FILE_NAME,
         help="Registry of keys (rtui.toml); --no-registry for none.",
     ),
     click.option("--no-registry", "has_no_registry", is_flag=True, help="Ignore any registry."),

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from rtui.cli import options as opt
-from rtui.cli.connection import ConnectionOptions, Number, WholeNumber, connection_options
+from rtui.cli.connection import FILE_NAME, ConnectionOptions, Number, WholeNumber, connection_options
 from rtui.cli.help import Command
 from rtui.cli.output import STANDARD_STREAM, Output, OutputError
 from rtui.keyspace.text.display import display_text
@@ -26,9 +26,9 @@ from rtui.server.wire.target import Target
     examples=("rtui open report.json --since earlier.json", "rtui open samples.jsonl"),
     codes={4: "", 5: ""},
 )
-@click.argument("file", metavar="FILE")
-@click.option("--since", metavar="EARLIER", help="An earlier file: show changes since.")
-@click.option("--report", "report_name", metavar="REPORT", help="Report of the keys, for samples.")
+@click.argument("file", metavar="FILE", type=FILE_NAME)
+@click.option("--since", metavar="EARLIER", type=FILE_NAME, help="An earlier file: show changes since.")
+@click.option("--report", "report_name", metavar="REPORT", type=FILE_NAME, help="Report of the keys, for samples.")
 @opt.registry_options
 @opt.appearance_options
 @click.help_option("--help")

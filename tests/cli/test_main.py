@@ -12,10 +12,11 @@ from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
 import rtui
 from rtui.cli import main as command_line
-from rtui.cli.main import run
+from rtui.cli.main import group, run
 from rtui.server.engine import EXTENSIONS, NOT_BUILT, OUTDATED, why_not
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, ExitCode, FailureKind, TargetError
 from tests.servers import Server
@@ -277,3 +278,25 @@ def test_a_usage_error_is_the_usage_and_what_is_wrong(line: str, capsys: pytest.
     said = capsys.readouterr().err.splitlines()
     assert said[0].startswith("Usage: rtui")
     assert [one.partition(":")[0] for one in said if "Error" in one or "Try" in one] == ["Error"]
+
+
+@pytest.mark.parametrize(
+    ("before", "begun", "completed"),
+    [
+        ("", "pat", {"patterns"}),
+        ("", "--dem", {"--demo", "--demo-keys", "--demo-day"}),
+        ("", "--vers", {"--version"}),
+        ("", "dump", {"file"}),
+        ("10.0.0.5", "--mem", {"--memory-budget"}),
+        ("--pace", "n", {"normal"}),
+        ("help", "exi", {"exit-codes"}),
+        ("report prod", "--esti", {"--estimate"}),
+        ("report --format", "ht", {"html"}),
+        ("diff a.json", "b", {"file"}),
+        ("open", "x", {"file"}),
+    ],
+    ids=str,
+)
+def test_shells_complete_the_command_line(before: str, begun: str, completed: set[str]) -> None:
+    found = ShellComplete(group, {}, "rtui", "_RTUI_COMPLETE").get_completions(before.split(), begun)
+    assert {one.value if one.type == "plain" else one.type for one in found} == completed
