@@ -80,9 +80,9 @@ def _row(option: click.Option, ctx: click.Context) -> tuple[str, str]:
 
 def _named_so(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return the pages and subcommands whose names begin so."""
-    from rtui.cli.main import COMMANDS  # noqa: PLC0415 - which loads this module
-
-    return [name for name in (*PAGES, *COMMANDS) if name.startswith(incomplete)]
+    group = ctx.find_root().command
+    commands = group.list_commands(ctx) if isinstance(group, click.Group) else []
+    return [name for name in (*PAGES, *commands) if name.startswith(incomplete)]
 
 
 @click.command(
