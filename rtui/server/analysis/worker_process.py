@@ -41,10 +41,11 @@ async def started(function: Serve, *, is_quiet: bool = False) -> asyncio.subproc
 
     Its standard error is that of this process, unless it `is_quiet`.
     """
+    given = [str(os.getpid()), function.__module__, function.__name__, *sys.path]
     try:
         with _signals_blocked():
             return await asyncio.create_subprocess_exec(
-                *(sys.executable, "-c", PROGRAM, str(os.getpid()), function.__module__, function.__name__, *sys.path),
+                *(sys.executable, "-P", "-c", PROGRAM, *given),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL if is_quiet else None,
