@@ -1,6 +1,6 @@
 # Every target describes itself: `make` prints the list.
 .DEFAULT_GOAL := help
-.PHONY: help setup engine run demo-report test test-busy test-fast lint types contracts check bench pictures snapshots sanitize wheel zipapp clean
+.PHONY: help setup engine run demo-report test test-busy test-fast lint types contracts check bench pictures snapshots sanitize wheel dist bundle bundle-test extras release zipapp clean
 
 PYTHON := .venv/bin/python
 ARGS ?=
@@ -65,6 +65,28 @@ snapshots: ## Accept what the interface looks like now; look at the changed file
 wheel: ## Build dist/*.whl for this Python and platform
 	rm -rf build dist/*.whl
 	CFLAGS=-g0 $(PYTHON) -m pip wheel -q --no-deps -w dist .
+
+dist: ## Build dist/*.whl and dist/*.tar.gz, check them, and that they come out the same twice
+	rm -rf build dist/redis_rtui*
+	for to in dist build/again; do \
+	    SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) CFLAGS=-g0 $(PYTHON) -m build -q -o $$to || exit 1; \
+	    rm -rf build/lib* build/bdist* build/temp*; \
+	done
+	for file in dist/redis_rtui*; do cmp $$file build/again/$${file#dist/} || exit 1; done
+	$(PYTHON) -m twine check --strict dist/redis_rtui*
+
+bundle: ## Build dist/rtui-*.tar.gz and dist/rtui_*.deb for hosts without Python (rtui installed, extra release)
+	$(PYTHON) .github/packaging/build.py deb
+
+bundle-test: ## Install what `make bundle` has built where there is no Python, and start it there
+	$(PYTHON) -m pytest -q -n 0 --thorough tests/packaging
+
+extras: ## Write the Homebrew formula, the bill of materials and the release's notes to dist
+	$(PYTHON) .github/packaging/build.py formula sbom notes
+
+release: ## Do all of a release that needs no account: make release
+	.venv/bin/actionlint
+	$(MAKE) dist bundle extras bundle-test
 
 zipapp: ## Build dist/rtui.pyz: one file to copy to a host with the same Python and platform
 	$(PYTHON) -m pip install -q shiv
