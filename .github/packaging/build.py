@@ -22,6 +22,7 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,7 +64,7 @@ def pages(folder: Path) -> None:
         command = group.get_command(context, name)
         if not isinstance(command, Command):
             raise TypeError(name)
-        _compress(man / f"rtui-{name}.1.gz", man_page(command, click.Context(command, context, f"rtui {name}")))
+        _compress(man / f"rtui-{name}.1.gz", man_page(command, click.Context(command, context, name)))
     _compress(man / "rtui.1.gz", main_page())
     for shell, place in SHELLS.items():
         path = folder / place
@@ -79,17 +80,20 @@ def man_page(command: Command, context: click.Context) -> str:
 
     page = ManPage(context.command_path)
     page.version, page.date = rtui.__version__, _day()
-    page.short_help = COMMANDS[str(context.info_name).removeprefix("rtui ")][1]
+    page.short_help = COMMANDS[str(context.info_name)][1]
     page.synopsis = " ".join(command.collect_usage_pieces(context))
-    page.description = _plain(command.help or "")
+    page.description = _plain(cleandoc(command.help or ""))
     options = [one for one in command.get_params(context) if isinstance(one, click.Option) and one.help]
-    page.options = [record for one in options if (record := one.get_help_record(context)) is not None]
+    records = [record for one in options if (record := one.get_help_record(context)) is not None]
+    page.options = [(names.replace("|", "|\\:"), _plain(re.sub(r"  \[.*x.*\]$", "", told))) for names, told in records]
     text = command.get_help(context)
     sections = re.split(r"^(Examples|Exit codes|Samples and reports|A and B):\n", text, flags=re.MULTILINE)[1:]
     written = [
         f".SH {title.upper()}\n{_as_is(body)}" for title, body in zip(sections[::2], sections[1::2], strict=True)
     ]
-    return "\n".join([str(page).rstrip(), *written, _SEE_ALSO, ""])
+    head, _, body = str(page).rstrip().partition("\n")
+    head = head.replace(title := context.command_path.upper(), title.replace(" ", "-"))
+    return "\n".join([head, _RAGGED, body, *written, _SEE_ALSO, ""])
 
 
 def main_page() -> str:
@@ -100,10 +104,15 @@ def main_page() -> str:
     listed = "\n".join(f".TP\n\\fBrtui help {_plain(name)}\\fP\n{_plain(told)}" for name, told in PAGES.items())
     name = "rtui \\- browse and inspect Redis and Valkey keyspaces, read\\-only"
     usage = _as_is(text.partition("\nCommands:")[0])
-    return f"{head}\n.SH NAME\n{name}\n.SH SYNOPSIS\n{usage}\n.SH COMMANDS\n{rows}\n.SH PAGES OF THE HELP\n{listed}\n"
+    parts = {"NAME": name, "SYNOPSIS": usage, "COMMANDS": rows, "PAGES OF THE HELP": listed}
+    return "\n".join([head, _RAGGED, *(f".SH {title}\n{text}" for title, text in parts.items()), ""])
 
 
 _SEE_ALSO: Final = ".SH SEE ALSO\n\\fBrtui\\fP(1), \\fBrtui help connection\\fP, \\fBrtui help exit\\-codes\\fP"
+
+
+_RAGGED: Final = ".ad l\n.nh"
+"""Long words make lines that can't be adjusted."""
 
 
 def _day() -> str:
