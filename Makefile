@@ -70,6 +70,7 @@ dist: ## Build dist/*.whl and dist/*.tar.gz, check them, and that they come out 
 	rm -rf build dist/redis_rtui*
 	for to in dist build/again; do \
 	    SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) CFLAGS=-g0 $(PYTHON) -m build -q -o $$to || exit 1; \
+	    $(PYTHON) .github/packaging/build.py sdist --to $$to || exit 1; \
 	    rm -rf build/lib* build/bdist* build/temp*; \
 	done
 	for file in dist/redis_rtui*; do cmp $$file build/again/$${file#dist/} || exit 1; done

@@ -1,10 +1,10 @@
 """Builds what a release has beside wheel and sdist: `python .github/packaging/build.py WHAT… [--to dist]`.
 
-WHAT is `pages` (man pages and completions), `bundle` (a folder for hosts without Python, as .tar.gz), `deb` (that
-folder as a package for Debian and Ubuntu), `formula` (for Homebrew, with the hashes of all resources), `sbom`
-(CycloneDX) or `notes` (the section of the CHANGELOG). It runs in an environment with the extra `release`, in which
-rtui is installed from its wheel. Times in archives are SOURCE_DATE_EPOCH, by default that of the last commit, so that
-the same sources give the same files.
+WHAT is `pages` (man pages and completions), `sdist` (with the same times whenever it is built), `bundle` (a folder for
+hosts without Python, as .tar.gz), `deb` (that folder as a package for Debian and Ubuntu), `formula` (for Homebrew, with
+the hashes of all resources), `sbom` (CycloneDX) or `notes` (the section of the CHANGELOG). It runs in an environment
+with the extra `release`, in which rtui is installed from its wheel. Times in archives are SOURCE_DATE_EPOCH, by default
+that of the last commit, so that the same sources give the same files.
 """
 
 from __future__ import annotations
@@ -218,6 +218,16 @@ def _control(size_kib: int) -> str:
     return "".join(f"{name}: {value}\n" for name, value in fields.items()) + more
 
 
+def sdist(to: Path) -> None:
+    """Pack the sdist in `to` again: setuptools gives its files the times at which it was built."""
+    (path,) = to.glob("redis_rtui-*.tar.gz")
+    with tempfile.TemporaryDirectory() as name:
+        with tarfile.open(path) as archive:
+            archive.extractall(name, filter="data")
+        (folder,) = Path(name).iterdir()
+        _pack(folder, path, folder.name)
+
+
 def formula(to: Path) -> None:
     """Write a Homebrew formula: the sdist in `to`, and each library's own sdist or wheel as pip resolves them."""
     sdist = next(to.glob("redis_rtui-*.tar.gz"))
@@ -291,7 +301,7 @@ def notes(to: Path) -> None:
 
 
 WHAT: Final[dict[str, Callable[[Path], object]]] = {
-    "pages": pages, "bundle": bundle, "deb": deb, "formula": formula, "sbom": sbom, "notes": notes,
+    "pages": pages, "sdist": sdist, "bundle": bundle, "deb": deb, "formula": formula, "sbom": sbom, "notes": notes,
 }  # fmt: skip
 
 if __name__ == "__main__":
