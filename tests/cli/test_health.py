@@ -172,7 +172,7 @@ def test_one_json_document(valkey: Server, capsys: pytest.CaptureFixture[str]) -
         ("a.json", '{\n "format": "rtui health"'),
         ("a.md", "# rtui health"),
         ("a.html", "<!doctype html>"),
-        ("a.prom", "# HELP rtui_"),
+        ("a.prom", "# HELP redis_up"),
         ("a.sarif", '{\n  "$schema"'),
         ("a.xml", "<?xml"),
         ("a.txt", "127.0.0.1:"),
@@ -196,7 +196,7 @@ def test_a_file_for_a_collector_is_replaced_each_time(valkey: Server, tmp_path: 
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
-    assert "rtui_used_memory_bytes" in path.read_text()
+    assert "redis_memory_used_bytes" in path.read_text()
 
 
 @pytest.fixture
