@@ -86,5 +86,5 @@ def test_what_else_is_named_is_there() -> None:
                 assert set(word.removeprefix(".[").removesuffix("]").split(",")) <= set(extras), words
             if word.endswith(".sh"):
                 assert (CHECKOUT / word).is_file()
-    for path in re.findall(r"(?<!!)\[[^]]*\]\(([\w./-]+)\)", README):
+    for path in re.findall(r"\[[^]]*\]\(([\w./-]+)\)", README):
         assert (CHECKOUT / path).exists(), path

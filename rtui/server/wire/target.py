@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final, Literal, Self
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from rtui.analysis.humanize import counted
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.matching import nearest_word
 from rtui.server.guard.command import Secret
@@ -288,6 +287,8 @@ class DumpFile:
     def missing(self) -> str:
         """What of the file is not shown; empty where all is."""
         verbs = ("has", "is") if self.left_out == 1 else ("have", "are")
+        from rtui.analysis.humanize import counted  # noqa: PLC0415 - imports msgspec, for which help need not wait
+
         expired = f"{counted(self.left_out, 'key')} {verbs[0]} expired since and {verbs[1]} not shown"
         more = "what follows the dump in the file is not read"
         return "; ".join(filter(None, (expired if self.left_out else "", more if self.has_more else "")))
