@@ -295,7 +295,6 @@ def test_a_usage_error_is_the_usage_and_what_is_wrong(line: str, capsys: pytest.
         ("diff a.json", "b", {"file"}),
         ("open", "x", {"file"}),
     ],
-    ids=str,
 )
 def test_shells_complete_the_command_line(before: str, begun: str, completed: set[str]) -> None:
     found = ShellComplete(group, {}, "rtui", "_RTUI_COMPLETE").get_completions(before.split(), begun)

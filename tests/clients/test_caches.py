@@ -49,7 +49,7 @@ def test_views_and_functions_of_flask(valkey: Server) -> None:
     assert patterns_of(found)["flask_cache_view//product/<n>"] == PAGES
     assert dict(registered("flask-caching", found)) == {
         "flask_cache_view/<**>": 2 * PAGES,
-        "flask_cache_{function}_memver": 1,
+        "flask_cache_<function>_memver": 1,
         "flask_cache_<**>": PAGES + 1,
     }
 

@@ -47,7 +47,7 @@ def test_jobs_done_failed_and_waiting(valkey: Server) -> None:
 
     jobs = JOBS + 5
     learnt = patterns_of(found)
-    assert {pattern: count for pattern, count in learnt.items() if "{" in pattern} == {
+    assert {pattern: count for pattern, count in learnt.items() if "<" in pattern} == {
         "rq:job:<uuid>": jobs,
         "rq:job:<uuid>:dependents": 1,
         "rq:job::<uuid>:dependencies": 2,
@@ -59,8 +59,8 @@ def test_jobs_done_failed_and_waiting(valkey: Server) -> None:
     )
 
     entries = registered("rq", found)
-    assert entries["rq:job:{job}"] == jobs
-    assert entries["rq:{registry}:{queue}"] == 3
+    assert entries["rq:job:<job>"] == jobs
+    assert entries["rq:<registry>:<queue>"] == 3
 
 
 TASKS = 10
@@ -139,10 +139,10 @@ def test_tasks_a_group_a_chord_and_what_a_worker_holds(valkey: Server) -> None:
     found = keyspace(valkey)
     app.close()
 
-    assert registered("celery", under_way).keys() >= {"unacked", "unacked_index", "_kombu.binding.{exchange}"}
+    assert registered("celery", under_way).keys() >= {"unacked", "unacked_index", "_kombu.binding.<exchange>"}
     assert patterns_of(found) == OF_CELERY
     entries = registered("celery", found)
-    assert entries["celery-task-meta-{task}"] == TASKS + 8
+    assert entries["celery-task-meta-<task>"] == TASKS + 8
     assert len(entries) == len(OF_CELERY)
 
 
@@ -196,8 +196,8 @@ def test_messages_held_done_dead_waiting_and_delayed(valkey: Server) -> None:
     broker.close()
 
     assert patterns_of(under_way)["dramatiq:__acks__.<uuid>.default"] == 1
-    assert registered("dramatiq", under_way)["dramatiq:__acks__.{worker}.{queue}"] >= 1
+    assert registered("dramatiq", under_way)["dramatiq:__acks__.<worker>.<queue>"] >= 1
     assert patterns_of(found) == OF_DRAMATIQ
     entries = registered("dramatiq", found)
-    assert entries["{result}"] == MESSAGES
+    assert entries["<result>"] == MESSAGES
     assert len(entries) == len(OF_DRAMATIQ)

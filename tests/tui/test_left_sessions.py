@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from rtui.server.options import BrowseOptions
 from rtui.server.scan.progress import ScanState
 from rtui.server.user.known_servers import RecentServers
 from rtui.server.wire.target import Target
+from rtui.table.aggregates import Aggregates
 from rtui.tui.app import RtuiApp
 from rtui.tui.connect import LeaveScreen
 from rtui.tui.kit.choice import QuitScreen
@@ -141,12 +143,18 @@ async def test_ending_it_keeps_a_partial_report(
     monkeypatch.setattr("rtui.server.analysis.run.REPORT_EVERY_S", 0.01)
     monkeypatch.setattr("rtui.server.analysis.run.REPORT_SHARE", 1.0)
     async with (
-        DelayProxy(valkey.port, 0.01, records=False) as link,  # the pass outlasts its first report
+        DelayProxy(valkey.port, 0.01, records=False) as link,  # the pass takes longer than its first rows
         amid_an_analysis(valkey, tmp_path, Target(port=link.port)) as (visitor, session),
     ):
+        add_rows = Aggregates.add_rows
+
+        def add_first_rows(self: Aggregates, *args: Any) -> None:
+            session.analysis.control.suspend()
+            add_rows(self, *args)
+
+        monkeypatch.setattr(Aggregates, "add_rows", add_first_rows)
         session.analysis.control.unsuspend()
         await visitor.until(lambda: seen_keys(session), "figures")
-        session.analysis.control.suspend()
         assert session.analysis.under_way is not None
         await asked(visitor, target_of(redis70))
         await visitor.press("up", "enter")

@@ -314,6 +314,7 @@ def failed(view: HealthView) -> Iterator[Finding]:
         calls = stats.calls + (stats.rejected or 0)
         if count < least * calls or not _is_trouble(view, FAILED, count, recent.get(name, 0)):
             continue
+        share = f"{humanize.share(count / calls)} of its {humanize.counted(calls, 'call')}" if count <= calls else ""
         codes = sorted(view.latest.errors.items(), key=lambda one: -one[1])
         others = [f"{code} {times:,}" for code, times in codes if code not in (*REFUSED, *_OTHER_REJECTIONS)]
         yield of_server(
@@ -323,7 +324,7 @@ def failed(view: HealthView) -> Iterator[Finding]:
             where=_safe(name),
             command="redis-cli INFO commandstats",
             evidence=(
-                f"{humanize.share(count / calls)} of its {humanize.counted(calls, 'call')}",
+                *([share] if share else []),
                 *([f"errors of all commands: {', '.join(others[:MOST_EXAMPLES])}"] if others else []),
             ),
         )
