@@ -125,8 +125,7 @@ def command(
 
 def _compared_keys(before: Path, after: Path, top: int) -> KeyFates:
     from rtui.server.analysis.keys_report import UnreadableKeysError, opened  # noqa: PLC0415 - imports Polars
-    from rtui.table.keys_diff import compare_keys  # noqa: PLC0415
-    from rtui.table.keys_file import KeysFileError  # noqa: PLC0415
+    from rtui.table.keys_file import KeysFileError, compare_keys  # noqa: PLC0415
 
     try:
         return compare_keys(opened(before), opened(after), top)

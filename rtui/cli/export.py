@@ -23,7 +23,7 @@ from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
-    from rtui.table.keys_writer import KeysWriter
+    from rtui.table.keys_file import KeysWriter
 
 FORMATS: Final = ("parquet", "csv", "jsonl")
 
@@ -83,7 +83,7 @@ def _export(target: Target, asked: dict[str, Any], file: Output, *, is_folder: b
     with command_log(log_file) as log, _new_folder(file.path) if is_folder else file.replaced() as place:
 
         def write_to(began_at_s: float, failed: Callable[[], object]) -> KeysWriter:
-            from rtui.table.keys_writer import KeysWriter  # noqa: PLC0415 - imports Polars, as the pass did
+            from rtui.table.keys_file import KeysWriter  # noqa: PLC0415 - imports Polars, as the pass did
 
             writers.append(KeysWriter(place, file.form, began_at_s, failed))
             return writers[-1]

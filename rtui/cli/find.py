@@ -226,7 +226,7 @@ def _columns(text: str | None, query: Query, order: MatchOrder | None, file: Out
 
 def _column(name: str, option: str) -> str:
     """Return the column of this name, which is that of a term or of the column in files."""
-    from rtui.analysis.formats.found_keys import FIELD_NAMES  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.formats.result_rows import FIELD_NAMES  # noqa: PLC0415 - the help must not wait for it
 
     known = {"key": "key", **{field: one for one, field in FIELD_NAMES.items()}, **{one: one for one in FIELD_NAMES}}
     known["memory"] = known["size"]
@@ -264,7 +264,7 @@ def _find(
     counts_only: bool,
 ) -> int:
     """Search, write the keys, print the notes on standard error, and return the exit code."""
-    from rtui.analysis.formats.found_keys import FoundKeys  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.formats.result_rows import FoundKeys  # noqa: PLC0415 - the help must not wait for it
     from rtui.cli.find_run import find  # noqa: PLC0415
     from rtui.cli.run import command_log  # noqa: PLC0415
 

@@ -11,7 +11,7 @@ from typing import Final
 import click
 
 from rtui.analysis import humanize
-from rtui.analysis.formats.found_keys import FoundKeys
+from rtui.analysis.formats.result_rows import FoundKeys
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.plan import LARGE
 from rtui.analysis.query.query import Query

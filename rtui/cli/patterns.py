@@ -104,12 +104,11 @@ def _naming_rules(separators: tuple[bytes, ...]) -> Registry | None:
 
 
 def _write(report: Report, file: Output, most_names: int) -> None:
-    from rtui.analysis.formats import registry_draft as forms  # noqa: PLC0415 - the help must not wait for it
-    from rtui.analysis.formats.learnt_patterns import learnt_patterns  # noqa: PLC0415
+    from rtui.analysis.formats import learnt_patterns as forms  # noqa: PLC0415 - the help must not wait for it
     from rtui.analysis.formats.text import table_text  # noqa: PLC0415
 
     head = report.head
-    learnt = learnt_patterns(report.summary.root, head.scope.separators, most_names)
+    learnt = forms.learnt_patterns(report.summary.root, head.scope.separators, most_names)
     if file.form == "toml":
         file.write(forms.write_registry(head, learnt, _errors(report)))
     elif file.form == "json":

@@ -21,7 +21,7 @@ from rtui.server.wire.target import Target
 if TYPE_CHECKING:
     from signal import Signals
 
-    from rtui.analysis.formats.statement_rows import StatementRows
+    from rtui.analysis.formats.result_rows import StatementRows
     from rtui.server.options import AnalysisOptions
     from rtui.server.wire.command_log import CommandLog
     from rtui.table.statement import Statement
@@ -121,7 +121,7 @@ def _run(
     target: Target, statement: Statement, asked: dict[str, Any], file: Output, *, limit: int, most_s: float
 ) -> int:
     """Inspect, run the statement, write its result and its notes, and return the exit code."""
-    from rtui.analysis.formats.statement_rows import written_rows  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.formats.result_rows import written_rows  # noqa: PLC0415 - the help must not wait for it
     from rtui.cli.run import command_log  # noqa: PLC0415
     from rtui.server.analysis.statements import columns_of  # noqa: PLC0415
     from rtui.server.analysis.table_import import use_one_heap  # noqa: PLC0415
@@ -155,7 +155,7 @@ def _run(
 
 async def _asked(target: Target, asked: _Asked, log: CommandLog) -> _Answer:
     """Check the statement, inspect the keys, and run it on their rows."""
-    from rtui.analysis.formats.statement_rows import StatementRows  # noqa: PLC0415
+    from rtui.analysis.formats.result_rows import StatementRows  # noqa: PLC0415
     from rtui.cli.run import analyse_keys, run_analysis  # noqa: PLC0415
     from rtui.keyspace.text.display import SafeText  # noqa: PLC0415
     from rtui.server.analysis.statements import answer, statement_process  # noqa: PLC0415

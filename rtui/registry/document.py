@@ -28,8 +28,20 @@ from rtui.registry.expectations import (
     read_type,
     type_names,
 )
-from rtui.registry.forms import ANY, ANY_DEPTH, ENUM, FORMS, HEX, INT, Lengths, Values
-from rtui.registry.patterns import Pattern, PatternError, in_angles, read_pattern
+from rtui.registry.patterns import (
+    ANY,
+    ANY_DEPTH,
+    ENUM,
+    FORMS,
+    HEX,
+    INT,
+    Lengths,
+    Pattern,
+    PatternError,
+    Values,
+    in_angles,
+    read_pattern,
+)
 from rtui.registry.registry import RegistryEntry, TomlPath, meant
 from rtui.registry.rules import RULES, Kind, Rule
 

@@ -30,8 +30,7 @@ from typing import Final, NamedTuple
 from rtui.keyspace.text.display import is_hidden
 from rtui.keyspace.text.identifiers import NUMBER, Identifiers
 from rtui.keyspace.text.segments import DEFAULT_SEPARATORS, texts_of
-from rtui.registry.forms import WORD
-from rtui.registry.patterns import Literal, Pattern
+from rtui.registry.patterns import WORD, Literal, Pattern
 
 
 class Style(IntFlag):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rtui.analysis.query.query import MatchOrder
     from rtui.analysis.query.terms import Fact
     from rtui.registry.registry import Registry, RegistryProblem
-    from rtui.table.keys_writer import KeysWriter
+    from rtui.table.keys_file import KeysWriter
 
 MOST_SHOWN: Final = 20
 """The most mistakes shown of one file."""

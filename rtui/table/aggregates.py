@@ -35,7 +35,7 @@ from rtui.table.summary import Biggest, Moment, NodeReports, lengths_of, summed
 from rtui.table.tops import TopKeys
 
 if TYPE_CHECKING:  # few write files
-    from rtui.table.keys_writer import KeysWriter
+    from rtui.table.keys_file import KeysWriter
 
 T = TypeVar("T")
 

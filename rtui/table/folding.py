@@ -37,11 +37,12 @@ from rtui.analysis.report.figures import Sketch
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.identifiers import ANY
 from rtui.table.key_count import Example, best_examples
-from rtui.table.node_index import MOST_HASHES, RANGE
 from rtui.table.pattern_nodes import (
     MOST_CHILDREN,
+    MOST_HASHES,
     MOST_NUMBERED,
     MOST_NUMBERED_KEYS,
+    RANGE,
     REST,
     Name,
     PatternNodes,

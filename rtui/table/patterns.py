@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from rtui.keyspace.text.identifiers import ANY, DEEPEST_LEVEL, PLACEHOLDERS, Form, Identifiers, NodeKind
 from rtui.keyspace.text.segments import Separators
-from rtui.table.node_index import NodeIndex, below
-from rtui.table.pattern_nodes import MOST_BYTES, MOST_NUMBERED_KEYS, REST, Ints, Name, PatternNodes
+from rtui.table.pattern_nodes import MOST_BYTES, MOST_NUMBERED_KEYS, REST, Ints, Name, NodeIndex, PatternNodes, below
 from rtui.table.segments import (
     BLOCK,
     Hashes,

@@ -137,7 +137,7 @@ def file_text(rows: FoundRows, form: str, now_s: float) -> Callable[[], str]:
     notes = (*search.notes, total)
 
     def text() -> str:
-        from rtui.analysis.formats.found_keys import FoundKeys  # noqa: PLC0415 - formats load what the tree has no use for
+        from rtui.analysis.formats.result_rows import FoundKeys  # noqa: PLC0415 - formats load what the tree has no use for
 
         parts: list[str] = []
         output = FoundKeys(lambda part: parts.append(str(part)), form, str(search.query), columns)

@@ -15,7 +15,7 @@ from textual.dom import DOMNode
 from textual.widget import Widget
 from textual.worker import Worker
 
-from rtui.analysis.formats.statement_rows import StatementRows, written_rows
+from rtui.analysis.formats.result_rows import StatementRows, written_rows
 from rtui.analysis.humanize import counted
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText, display_text

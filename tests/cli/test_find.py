@@ -588,7 +588,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(valkey: Server) -> None:
 
 WRITER = """
 import signal
-from rtui.analysis.formats.found_keys import FoundKeys
+from rtui.analysis.formats.result_rows import FoundKeys
 from rtui.analysis.report.document import KeyRecord
 from rtui.cli.output import STANDARD_STREAM, Output, open_standard_streams
 open_standard_streams()

@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 from rtui.analysis.columns import SAMPLED_COLUMNS, SMALL_KEYSPACE
-from rtui.analysis.formats.found_keys import FIELD_NAMES
+from rtui.analysis.formats.result_rows import FIELD_NAMES
 from rtui.analysis.query.terms import TERMS
 from rtui.cli.connection import ConnectionOptions
 from rtui.cli.help import Command

@@ -7,8 +7,22 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from rtui.registry.forms import ANY_DEPTH, DATE, EMAIL, ENUM, HEX, INT, IP, UUID, WORD, Values
-from rtui.registry.patterns import MOST_PLACEHOLDERS, Literal, Pattern, read_pattern
+from rtui.registry.patterns import (
+    ANY_DEPTH,
+    DATE,
+    EMAIL,
+    ENUM,
+    HEX,
+    INT,
+    IP,
+    MOST_PLACEHOLDERS,
+    UUID,
+    WORD,
+    Literal,
+    Pattern,
+    Values,
+    read_pattern,
+)
 
 SEPARATORS = ((b":",), (b":", b"/"), (b"-", b":"), (b"::",), (b".",), ())
 """Longest first."""

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.registry.forms import ENUM, INT, IP, Values
 from rtui.registry.matching import NO_PATTERN, Matcher, ambiguities, common_key
-from rtui.registry.patterns import LONGEST_KEY, Pattern, read_pattern
+from rtui.registry.patterns import ENUM, INT, IP, LONGEST_KEY, Pattern, Values, read_pattern
 from tests.examples import examples
 from tests.registry.strategies import SEPARATORS, keys, keys_of, naive, patterns
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.registry.forms import FORMS, Values
-from rtui.registry.patterns import Literal, PatternError, literal_text, read_pattern
+from rtui.registry.patterns import FORMS, Literal, PatternError, Values, literal_text, read_pattern
 
 COLON = (b":",)
 

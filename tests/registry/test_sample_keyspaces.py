@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from random import Random
 from typing import NamedTuple
 
 import pytest
 
+from rtui.demo.keyspaces import KEYSPACES
 from rtui.demo.writes import Argument, WriteGroup
 from rtui.registry.expectations import NO_TTL, FoundKey, breaches_of
 from rtui.registry.load import load_registry
@@ -65,8 +65,8 @@ def found_in(groups: Iterator[WriteGroup]) -> dict[bytes, FoundKey]:
 @cache
 def judged(name: str, *, is_good: bool = False) -> Judged:
     registry = load_registry(SHIPPED / f"{name}.toml")
-    module = import_module(f"rtui.demo.keyspaces.{name.replace('-', '_')}")
-    found = found_in(module.write_groups(Random(1), KEYS, is_good=is_good))
+    write_groups, _ = KEYSPACES[name]
+    found = found_in(write_groups(Random(1), KEYS, is_good=is_good))
     keys = sorted(found)
     indices = registry.matcher.match_page(keys)
     unregistered, names, broken = set[bytes](), dict[str, set[bytes]](), set[tuple[str, str]]()

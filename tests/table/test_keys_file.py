@@ -1,12 +1,13 @@
-"""Files of keys: what is written is read, by other programs, too; what is damaged or made up is refused."""
+"""Files of keys: what is written is read, by other programs, too; what is damaged is refused; two are compared."""
 
 from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
@@ -16,10 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
-from rtui.analysis.report.document import Report
-from rtui.table.keys_file import COLUMNS, METADATA, SLICE, KeysFile, KeysFileError
-from rtui.table.keys_writer import KeysWriter
+from rtui.analysis.formats.comparison import KeyFate
+from rtui.analysis.report.document import CoverageKind, Report
+from rtui.table.keys_file import COLUMNS, METADATA, SLICE, KeysFile, KeysFileError, KeysWriter, compare_keys
 from rtui.table.schema import NEVER, keys_of, names_of
 from tests.made_report import made_report
 from tests.table.test_rows import tables
@@ -212,3 +214,62 @@ def test_a_small_file_with_very_many_rows_is_read_a_slice_at_a_time(tmp_path: Pa
     assert path.stat().st_size < 2_000_000
     tables = KeysFile.open(path).tables()
     assert next(tables).height <= 1_000
+
+
+class Fact(NamedTuple):
+    memory_bytes: int | None
+    expires_ms: int | None
+
+
+SAME_NAMES = st.tuples(
+    st.sampled_from([0, 1, None]), st.sampled_from([b"a", b"b", b"\xff", b"\\xff", b"", "é".encode()])
+)
+FACTS = st.builds(Fact, st.none() | st.integers(0, 9), st.none() | st.sampled_from([NEVER, 5, 1 << 50]))
+KEYS = st.dictionaries(SAME_NAMES, FACTS)
+
+
+def keys_file(path: Path, keys: Mapping[tuple[int | None, bytes], Fact], kind: CoverageKind) -> KeysFile:
+    report: Report = made_report()
+    coverage = structs.replace(report.head.coverage, kind=kind)
+    report = structs.replace(report, head=structs.replace(report.head, coverage=coverage))
+    with path.open("wb") as file:
+        writer = KeysWriter(file, "parquet", 0.0)
+        for (database, key), fact in keys.items():
+            writer.append(rows_of(key, database=database, **fact._asdict()))
+        writer.end(report)
+    return KeysFile.open(path)
+
+
+@given(before=KEYS, after=KEYS, kind=st.sampled_from(CoverageKind), part_rows=st.sampled_from([1, 2, 1_000]))
+def test_every_key_has_its_fates(
+    before: dict[Any, Fact], after: dict[Any, Fact], kind: CoverageKind, part_rows: int
+) -> None:
+    """Two files in any number of parts, against brute force.
+
+    Names that look alike, and the same name in another database, are other keys.
+    """
+    both = {key: (before[key], after[key]) for key in before.keys() & after.keys()}
+    sizes = {key: (old.memory_bytes, new.memory_bytes) for key, (old, new) in both.items()}
+    grew = {key: new - old for key, (old, new) in sizes.items() if old is not None and new is not None}
+    wanted: dict[KeyFate, dict[Any, int | None]] = {
+        KeyFate.CAME: {key: after[key].memory_bytes for key in after.keys() - before.keys()},
+        KeyFate.WENT: {key: before[key].memory_bytes for key in before.keys() - after.keys()},
+        KeyFate.GREW: {key: grown for key, grown in grew.items() if grown > 0},
+        KeyFate.LASTING: {
+            key: new.memory_bytes
+            for key, (old, new) in both.items()
+            if old.expires_ms not in (None, NEVER) and new.expires_ms == NEVER
+        },
+    }
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rtui.table.keys_file.PART_ROWS", part_rows)
+        old, new = (keys_file(Path(folder) / f"{at}.parquet", one, kind) for at, one in enumerate((before, after)))
+        found = compare_keys(old, new, top=3)
+    assert found.counts == {fate: len(keys) for fate, keys in wanted.items()}
+    assert found.bytes == {fate: sum(filter(None, keys.values())) for fate, keys in wanted.items()}
+    for fate, keys in wanted.items():
+        listed = [(one.database, one.key) for one in found.listed[fate]]
+        weights = sorted((-1 if one is None else one for one in keys.values()), reverse=True)
+        assert len(set(listed)) == min(3, len(keys))
+        assert [-1 if keys[one] is None else keys[one] for one in listed] == weights[:3]
+    assert set(found.doubts) == (set() if kind is CoverageKind.EXACT else {KeyFate.CAME, KeyFate.WENT})

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from rtui.keyspace.text.identifiers import Identifiers, NodeKind
 from rtui.keyspace.text.segments import Separators
-from rtui.table.node_index import MOST_HASHES, NodeIndex
-from rtui.table.pattern_nodes import MOST_NAMES, MOST_NUMBERED_KEYS, PatternNodes
+from rtui.table.pattern_nodes import MOST_HASHES, MOST_NAMES, MOST_NUMBERED_KEYS, NodeIndex, PatternNodes
 from rtui.table.patterns import Patterns
 from rtui.table.schema import names_of
 from tests.grammar import WORDS, Grammar

@@ -12,10 +12,23 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from rtui.registry.expectations import Expectations, read_length, read_size, read_ttl
-from rtui.registry.forms import DATE, EMAIL, ENUM, HASH, HEX, INT, IP, ULID, WORD, Values
 from rtui.registry.matching import Matcher
 from rtui.registry.naming import Glossary, NamingConfig, NamingRules, Style
-from rtui.registry.patterns import Pattern, PatternError, read_pattern
+from rtui.registry.patterns import (
+    DATE,
+    EMAIL,
+    ENUM,
+    HASH,
+    HEX,
+    INT,
+    IP,
+    ULID,
+    WORD,
+    Pattern,
+    PatternError,
+    Values,
+    read_pattern,
+)
 from rtui.registry.registry import Registry, RegistryEntry
 from rtui.registry.rules import RuleLevels
 from rtui.table.aggregates import with_moment

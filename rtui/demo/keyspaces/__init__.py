@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from random import Random
 from typing import Final, Protocol
 
-from rtui.demo.keyspaces import app_conventions, awkward, ecm, internals, project_table_id, restaurant
+from rtui.demo.keyspaces import awkward
+from rtui.demo.keyspaces.applications import internals, restaurant
+from rtui.demo.keyspaces.naming_guides import app_conventions, ecm, project_table_id
 from rtui.demo.writes import WriteGroup
 from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay
 
@@ -22,11 +24,11 @@ class Keyspace(Protocol):
 
 
 KEYSPACES: Final[dict[str, tuple[Keyspace, float]]] = {
-    "app-conventions": (app_conventions.write_groups, 0.38),
-    "project-table-id": (project_table_id.write_groups, 0.16),
-    "restaurant": (restaurant.write_groups, 0.28),
-    "ecm": (ecm.write_groups, 0.08),
-    "internals": (internals.write_groups, 0.10),
+    "app-conventions": (app_conventions, 0.38),
+    "project-table-id": (project_table_id, 0.16),
+    "restaurant": (restaurant, 0.28),
+    "ecm": (ecm, 0.08),
+    "internals": (internals, 0.10),
 }
 """Each convention with its share of the keys."""
 

@@ -42,7 +42,7 @@ from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:  # they are imported with Polars
     from rtui.table.aggregates import Aggregates
-    from rtui.table.keys_writer import KeysWriter
+    from rtui.table.keys_file import KeysWriter
     from rtui.table.rows import KeptRows
 
 T = TypeVar("T")

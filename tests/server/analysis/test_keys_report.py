@@ -19,8 +19,7 @@ from rtui.analysis.report.document import CoverageKind, Report
 from rtui.cli.run import run_analysis
 from rtui.server.analysis.keys_report import UNTOLD, opened, report_of
 from rtui.server.options import AnalysisOptions
-from rtui.table.keys_file import COLUMNS
-from rtui.table.keys_writer import KeysWriter
+from rtui.table.keys_file import COLUMNS, KeysWriter
 from rtui.table.schema import NEVER, names_of
 from tests.made_report import made_report
 from tests.server.every_type import fill

@@ -12,8 +12,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.formats.learnt_patterns import LearntPatterns, learnt_patterns
-from rtui.analysis.formats.registry_draft import patterns_table, write_patterns_json, write_registry
+from rtui.analysis.formats.learnt_patterns import (
+    LearntPatterns,
+    learnt_patterns,
+    patterns_table,
+    write_patterns_json,
+    write_registry,
+)
 from rtui.analysis.formats.text import table_text
 from rtui.analysis.report.document import Coverage, CoverageKind, Head, Report, Scope, ServerReport
 from rtui.demo.keyspaces import write_groups

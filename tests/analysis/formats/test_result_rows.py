@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rtui.analysis.formats.found_keys import FIELD_NAMES, FOUND_FORMATS, FoundKeys
+from rtui.analysis.formats.result_rows import FIELD_NAMES, FOUND_FORMATS, FoundKeys
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.display import SafeText, unescape
 from tests.tui.visiting import check_text
