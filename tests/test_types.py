@@ -14,8 +14,8 @@ from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.facts.answers import QUERIES, TypeQueries
 from rtui.server.facts.key_facts import key_preview
+from rtui.server.facts.preview.collections import read_stream
 from rtui.server.facts.preview.page import PreviewKind
-from rtui.server.facts.preview.streams import read_stream
 from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from math import floor, isfinite
@@ -235,3 +236,32 @@ def moment(epoch_s: float) -> SafeText:
         return SafeText(f"{datetime.fromtimestamp(epoch_s, UTC):%Y-%m-%d %H:%M:%S}")
     except (ValueError, OverflowError, OSError):
         return SafeText("beyond the calendar")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A figure and how far it can be trusted."""
+
+    value: float
+    mark: Mark = Mark.EXACT
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceFigures:
+    """What is known of a namespace; None for what is not."""
+
+    memory_bytes: Known | None = None
+    share: Known | None = None
+    """Of the bytes of all keys, 0 … 1."""
+    mean_bytes: Known | None = None
+    no_ttl: Known | None = None
+    """Share of the keys that never expire."""
+    idle: Known | None = None
+    """Share of the keys that nobody used for 30 days."""
+    pattern: bytes | None = None
+    """The pattern whose mean the figures rest on, where they are not its own."""
+    has_changed: bool = False
+    """Whether the namespace has another number of keys now than the report counted in it."""
+
+
+NOTHING_KNOWN: Final = NamespaceFigures()

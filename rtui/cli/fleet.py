@@ -54,8 +54,8 @@ def fleet_targets(
     The options of the connection apply to each TARGET and to the targets of files. `labels` are `name=value` that a
     server must have. Raises TargetError and click.UsageError.
     """
-    from rtui.server.user.known_servers import Profiles  # noqa: PLC0415 - the help must not wait for it
-    from rtui.server.user.target_list import profile_targets, read_target_file, united  # noqa: PLC0415
+    # The help must not wait for it.
+    from rtui.server.user.known_servers import Profiles, profile_targets, read_target_file, united  # noqa: PLC0415
 
     if connection.key_askpass or connection.sentinel_askpass:
         raise click.UsageError(

@@ -40,8 +40,7 @@ from rtui.tui.fleet import FLEET_COMMANDS
 from rtui.tui.found_rows import USUAL, FoundRows
 from rtui.tui.found_view import FIND_COMMANDS, FoundBody
 from rtui.tui.goto import COMMAND_KINDS, NARROWING, Destination, GotoKind, GotoScreen, Loaded
-from rtui.tui.help import HelpScreen
-from rtui.tui.help_pages import HelpPage, pages_of_screens, rules_page, written_pages
+from rtui.tui.help import HelpPage, HelpScreen, pages_of_screens, rules_page, written_pages
 from rtui.tui.kit import bars, line_view, panel_screen, table
 from rtui.tui.kit.command import APP_COMMANDS, ScreenCommand
 from rtui.tui.kit.command_screen import (

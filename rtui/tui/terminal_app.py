@@ -92,7 +92,6 @@ AHEAD: Final = (
     "rtui.tui.browse.level_lines",
     "rtui.tui.log",
     "rtui.tui.help",
-    "rtui.tui.help_pages",
     "rtui.tui.server",
     "rtui.tui.navigation",
     "rtui.server.health.info",

@@ -21,8 +21,8 @@ from rtui.server.facts.key_facts import key_facts
 from rtui.server.inspection.report_head import ON_DISK_NOTE, SAMPLED_NOTE
 from rtui.server.options import AnalysisOptions, BrowseOptions, FindOptions
 from rtui.server.scan.cursor import Dialect
-from rtui.server.scan.cursor_proof import ATTEMPTS, PLACES
 from rtui.server.scan.node import ScanNode
+from rtui.server.scan.node_scan import ATTEMPTS, PLACES
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl

@@ -15,8 +15,7 @@ from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.deployment.topology import ClusterWatch
 from rtui.server.facts.key_facts import key_facts
-from rtui.server.guard.command import Secret, find_spec, unpack_requests
-from rtui.server.guard.names import CommandNames, command_names
+from rtui.server.guard.command import CommandNames, Secret, command_names, find_spec, unpack_requests
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState

@@ -24,8 +24,7 @@ from rtui.tui.connect import ConnectScreen
 from rtui.tui.find import FindScreen
 from rtui.tui.fleet import FLEET_COMMANDS, FleetScreen
 from rtui.tui.found_view import FIND_COMMANDS, FoundBody
-from rtui.tui.help import keys_page
-from rtui.tui.help_pages import page_lines
+from rtui.tui.help import keys_page, page_lines
 from rtui.tui.kit.choice import CardScreen, ChoiceList, ListScreen, QuitScreen, TextCard
 from rtui.tui.kit.clipboard import SelectScreen
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Group, Owner, ScreenCommand, bindings, footer_commands

@@ -13,8 +13,7 @@ from rtui.registry.registry import SHIPPED
 from rtui.registry.rules import RULES
 from rtui.server.wire.command_log import Purpose
 from rtui.tui.goto import NARROWING
-from rtui.tui.help import HelpScreen, groups_for, keys_page
-from rtui.tui.help_pages import found_lines, page_lines
+from rtui.tui.help import HelpScreen, found_lines, groups_for, keys_page, page_lines
 from rtui.tui.kit.command import RULES_PAGE, Group, HelpSubject, Owner
 from rtui.tui.kit.styled_text import Line, line_width
 from rtui.tui.navigation import all_commands, help_topics

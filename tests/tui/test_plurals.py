@@ -14,7 +14,7 @@ from rtui.analysis.formats import FORMS, write_text
 from rtui.analysis.report.document import Report
 from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.screen_lines import status_line, title_line
-from rtui.tui.help_pages import page_lines
+from rtui.tui.help import page_lines
 from rtui.tui.navigation import help_topics
 from tests.made_report import made_report, partial_report
 from tests.tui.analyse.fixed_analysis import FixedAnalysis

@@ -24,8 +24,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 from msgspec import structs
 
 from rtui.analysis.estimates import Estimate, as_estimate
-from rtui.analysis.humanize import Mark
-from rtui.analysis.namespace_figures import NOTHING_KNOWN, Known, NamespaceFigures
+from rtui.analysis.humanize import NOTHING_KNOWN, Known, Mark, NamespaceFigures
 from rtui.analysis.report.document import CoverageKind, KeyRecord, Node, NodeKind, Report, Step
 from rtui.analysis.report.members import Cliff, ExpiryReport, Figure, Timeline
 from rtui.analysis.report.tables.cells import LONG_IDLE_BIN, plain, share_above

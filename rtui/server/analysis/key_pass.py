@@ -28,7 +28,7 @@ from rtui.server.inspection.largest import READ_BY_RTUI, READ_BY_RTUI_NOTE, prov
 from rtui.server.inspection.sample_pass import ClusterSamplePass, SamplePass
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.cursor import Dialect
-from rtui.server.scan.cursor_proof import prove_cursors
+from rtui.server.scan.node_scan import prove_cursors
 from rtui.server.scan.page import ScanFilter, disagreement, too_many_gone
 from rtui.server.scan.parted_scan import PartedScan
 from rtui.server.scan.progress import Cost, ScanState

@@ -24,9 +24,8 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.scan.cursor import Dialect, dialect_of
-from rtui.server.scan.cursor_proof import as_proven, prove_cursors
 from rtui.server.scan.node import Primary, ScanNode
-from rtui.server.scan.node_scan import MAX_LOSSES
+from rtui.server.scan.node_scan import MAX_LOSSES, as_proven, prove_cursors
 from rtui.server.scan.page import BeginAgainError, ScanFilter, SizeSnapshot, read_snapshot, scan_page, snapshot_commands
 from rtui.server.scan.progress import Cost
 from rtui.server.scan.run_control import YIELD_S, RunControl

@@ -4,7 +4,7 @@ The closed list was measured on Redis and Valkey. A compatible server may answer
 (DBSIZE of Garnet walks over all keys) or with another meaning (MEMORY USAGE of Kvrocks is bytes on disk). Each row of
 the table was read in the server's source or in its vendor's documents. It only has facts that can't be found out by
 trying: refused and missing commands are learned from replies (`server/wire/capability.py`), and whether cursors are
-positions by a probe (`server/scan/cursor_proof.py`). So there is no row for proxies and serverless services that call
+positions by a probe (`server/scan/node_scan.py`). So there is no row for proxies and serverless services that call
 themselves Redis: their replies tell.
 
 A forbidden command never leaves: the lane puts an error in place of the reply, as if the server had refused it.

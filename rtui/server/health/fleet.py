@@ -26,7 +26,7 @@ from rtui.server.deployment.nodes import FILES_PER_NODE_BY_SSH, OTHER_FILES, Dep
 from rtui.server.files import allow_open_files
 from rtui.server.health.probe import EVERY_S as SOURCES_EVERY_S
 from rtui.server.health.watch import HealthWatch, NodeHealth
-from rtui.server.user.target_list import united
+from rtui.server.user.known_servers import united
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import RtuiError

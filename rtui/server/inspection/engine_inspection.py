@@ -16,7 +16,7 @@ from rtui.server import guard
 from rtui.server.facts.answers import QUERIES, expected, queries_of
 from rtui.server.guard.command import KeyCommand, KeyTemplate, key_template
 from rtui.server.guard.evidence import Evidence, MemoryUsagePolicy
-from rtui.server.inspection.last_stages import memory_note
+from rtui.server.inspection.pipeline import memory_note
 from rtui.server.inspection.tables import EngineRows, InspectedBatch
 from rtui.server.scan.page import is_elsewhere, is_temporary
 from rtui.server.wire.capability import is_key_refusal, means_gone, refuses_fact

@@ -29,8 +29,8 @@ from rtui.server.inspection.largest import complete_largest, largest_keys
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.report_head import joined_key_sizes, key_sizes, memory_bound
 from rtui.server.scan.cursor import Dialect
-from rtui.server.scan.cursor_proof import known_dialect
 from rtui.server.scan.node import ScanNode, with_slots
+from rtui.server.scan.node_scan import known_dialect
 from rtui.server.scan.page import SizeSnapshot, take_snapshot
 from rtui.server.scan.run_control import Turns
 from rtui.server.wire.capability import Capabilities, CommandRunner, Feature

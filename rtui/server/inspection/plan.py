@@ -10,9 +10,8 @@ from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.types import type_of
 from rtui.server import guard
 from rtui.server.facts.answers import length_commands, queries_of
-from rtui.server.guard.command import KeyCommand
+from rtui.server.guard.command import CommandNames, KeyCommand
 from rtui.server.guard.evidence import MemoryCost, MemoryUsagePolicy, TypeEvidence
-from rtui.server.guard.names import CommandNames
 from rtui.server.wire.capability import Capabilities, Verdict
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.lane import Lane

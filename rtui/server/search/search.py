@@ -26,7 +26,7 @@ from rtui.server import guard
 from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.options import FindOptions
-from rtui.server.scan.cursor_proof import known_dialect, prove_cursors
+from rtui.server.scan.node_scan import known_dialect, prove_cursors
 from rtui.server.scan.pace import MIN_COUNT, Pace
 from rtui.server.scan.page import key_count
 from rtui.server.scan.progress import Cost, Progress

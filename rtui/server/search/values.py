@@ -19,8 +19,7 @@ from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace import types
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
-from rtui.server.facts.preview.collections import array_rows
-from rtui.server.facts.preview.streams import previous_id
+from rtui.server.facts.preview.collections import array_rows, previous_id
 from rtui.server.facts.preview.value_reader import Refused, byte_items, element_page, items
 from rtui.server.guard.closed_list import MAX_ARRAY_INDEX, MAX_ELEMENTS, MAX_WINDOW_BYTES
 from rtui.server.guard.command import Command, GuardError

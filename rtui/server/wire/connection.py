@@ -20,10 +20,19 @@ from rtui.server import guard
 from rtui.server.guard.command import Command, Secret
 from rtui.server.wire.command_log import CommandLog, Purpose, SentCounts, for_purpose, sent_for
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, Reply, RtuiError, ServerError
-from rtui.server.wire.handshake import identify
 from rtui.server.wire.identity import NoTouch, ServerIdentity, ServerStamp
 from rtui.server.wire.lane import Lane
-from rtui.server.wire.opening import HEALTHY_S, Backoff, BulkLane, LaneOpener, Locator, Logins, Pause, longest_pause_s
+from rtui.server.wire.opening import (
+    HEALTHY_S,
+    Backoff,
+    BulkLane,
+    LaneOpener,
+    Locator,
+    Logins,
+    Pause,
+    identify,
+    longest_pause_s,
+)
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.supervised_tasks import start_supervised
 from rtui.server.wire.target import Target

@@ -26,9 +26,8 @@ import hiredis
 
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import wall_clock
-from rtui.server.guard.command import Command, renamed
+from rtui.server.guard.command import Command, CommandNames, renamed
 from rtui.server.guard.compatible import CompatibleServer
-from rtui.server.guard.names import CommandNames
 from rtui.server.wire.command_log import LaneLog, Purpose, current_purpose
 from rtui.server.wire.dial import Dialled
 from rtui.server.wire.errors import NOT_SENT, ConnectionLost, FailureKind, Reply, ServerError, as_resp2, fail_quietly

@@ -14,8 +14,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.matching import nearest_word
-from rtui.server.guard.command import Secret
-from rtui.server.guard.names import CommandNames
+from rtui.server.guard.command import CommandNames, Secret
 from rtui.server.wire.errors import TargetError
 
 Address = tuple[str, int]

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rtui.analysis import humanize as fmt
-from rtui.analysis.humanize import Mark
-from rtui.analysis.namespace_figures import Known
+from rtui.analysis.humanize import Known, Mark
 from rtui.analysis.query.behind import Behind, step_of
 from rtui.analysis.query.patterns import pattern_text
 from rtui.analysis.query.query import one_of, query_of

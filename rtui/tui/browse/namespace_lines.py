@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import RowFacts, Unknown
-from rtui.analysis.humanize import Mark, counted
-from rtui.analysis.namespace_figures import Known, NamespaceFigures
+from rtui.analysis.humanize import Known, Mark, NamespaceFigures, counted
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import unpack_inline

@@ -2,11 +2,15 @@
 
 A report has a node for each key pattern (`analysis/report/document`), in a tree whose levels are segments of names:
 `user:`, below it `<id>:` for 50,000 different ones, below that `orders`. A `Level` is such a node as a row. Where there
-is no analysis the report is one of names alone (`server/browsing/name_patterns`), so both look the same here.
+is no analysis the report is one of names alone (`NamePatterns`), so both look the same here.
 
 An analysis of the keys that the tree shows has all figures, so its report is shown. Without one, and for filtered
 names, which no report tells apart, the loaded names are walked over (`NamePatterns`), and again as a scan brings more;
 also while an analysis has seen fewer keys than there are names.
+
+The walk starts when the patterns are to be shown, since a scan that counted names would be slower for a rare use, and
+could not follow a filter or removed names. It reads a few hundred names at a time, and their patterns are found in
+another thread, many thousands at once, by the code of an analysis.
 """
 
 from __future__ import annotations
@@ -16,20 +20,31 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from rtui.analysis.humanize import Mark
-from rtui.analysis.namespace_figures import Known, NamespaceFigures
+from rtui.analysis.humanize import Known, Mark, NamespaceFigures
 from rtui.analysis.query.behind import Behind, keys_of, within_report
-from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report, Step
+from rtui.analysis.report.document import (
+    Coverage,
+    CoverageKind,
+    Head,
+    Node,
+    NodeKind,
+    Report,
+    Scope,
+    ServerReport,
+    Step,
+    Summary,
+)
 from rtui.analysis.report.namespaces import ReportedNamespaces, ReportPlace
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.rows.listing import BY_NAME, Sort
+from rtui.keyspace.slices import Slicer, Steps, elsewhere
+from rtui.keyspace.store.name_search import HeldNames
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.identifiers import DEEPEST_LEVEL, KeySegments
 from rtui.keyspace.text.matching import natural
-from rtui.keyspace.text.segments import swapped
+from rtui.keyspace.text.segments import Separators, swapped
 from rtui.server.analysis.table_import import import_counting
-from rtui.server.browsing.name_patterns import NamePatterns
 from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.browse.tree_figures import FIGURE_OF, TreeFigures
@@ -240,3 +255,66 @@ class SchemaSource:
             self._worker.cancel()
             self._names = None
         self._worker = None
+
+
+AT_ONCE: Final = 50_000
+"""The approximate number of names whose patterns are found at once."""
+
+GROWTH: Final = 1.5
+"""The growth of the number of names during a scan at which they are walked over again."""
+
+
+class NamePatterns:
+    """Walks over the names of a store once."""
+
+    def __init__(
+        self, store: NamespaceStore, *, is_complete: bool, match: bytes | None = None, key_type: bytes | None = None
+    ) -> None:
+        """`is_complete` is whether the store has all keys, or all those that match and are of this type."""
+        self.read = 0
+        self.is_complete = is_complete
+        self._store = store
+        self._root, self._of = store.root, store.keys
+        separators = tuple(store.separators.values)
+        self._scope = Scope(separators=separators, match=match, key_type=key_type)
+
+    @property
+    def fraction(self) -> float:
+        return min(1.0, self.read / max(1, self._of))
+
+    def is_due(self, store: NamespaceStore, *, is_complete: bool) -> bool:
+        """Return whether to walk over the names again: for another store, a scan that has ended, or many more names."""
+        if store is not self._store or store.root is not self._root or is_complete is not self.is_complete:
+            return True
+        return store.keys != self._of if is_complete else store.keys > self._of * GROWTH
+
+    def is_of(self, store: NamespaceStore) -> bool:
+        """Return whether these are the patterns of this store, and it has not been emptied since."""
+        return store is self._store and store.root is self._root
+
+    def work(self) -> Steps[Report]:
+        """Return the report; exact if every key of a complete store was read.
+
+        The modules that find patterns must have been imported (`table_import`).
+        """
+        from rtui.table.aggregates import NameTree  # noqa: PLC0415 - imports Polars
+
+        tree, slicer, names = NameTree(Separators(self._scope.separators)), Slicer(), HeldNames(self._store)
+        batch: list[bytes] = []
+        for page in names.pages():
+            batch += page
+            self.read += len(page)
+            if len(batch) >= AT_ONCE:
+                yield from elsewhere(tree.add(batch))
+                batch = []
+            yield from slicer.pause()
+        yield from elsewhere(tree.add(batch))
+        root = yield from elsewhere(tree.root())
+        is_exact = self.is_complete and not names.missing and self.read == self._store.keys
+        coverage = Coverage(
+            CoverageKind.EXACT if is_exact else CoverageKind.PARTIAL,
+            keys=0,
+            total_keys=self._store.keys if self.is_complete else None,
+            unread=self.read,
+        )
+        return Report(Head(0.0, ServerReport(""), self._scope, coverage), Summary(root=root))

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from rtui.analysis.humanize import Mark
-from rtui.analysis.namespace_figures import Known, NamespaceFigures
+from rtui.analysis.humanize import Known, Mark, NamespaceFigures
 from rtui.analysis.query.behind import Behind, keys_of, scope_of
 from rtui.analysis.report.document import KeyRecord, Node, Report, Stats
 from rtui.analysis.report.namespaces import Fit, ReportedNamespaces, ReportPlace

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NOT_ASKED, NoTtl, Reason, RowFacts, Unknown
-from rtui.analysis.humanize import Mark
-from rtui.analysis.namespace_figures import NOTHING_KNOWN, Known, NamespaceFigures
+from rtui.analysis.humanize import NOTHING_KNOWN, Known, Mark, NamespaceFigures
 from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.namespace import Namespace

@@ -15,7 +15,7 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.humanize import size
 from rtui.keyspace import types
 from rtui.keyspace.text.display import SafeText, quoted
-from rtui.server.facts.preview.descriptions import VECTOR
+from rtui.server.facts.answers import VECTOR
 from rtui.server.facts.preview.page import Meaning, Preview, StringWindow
 from rtui.server.user.copying import command_line, key_as_text
 from rtui.server.wire.target import Target

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.humanize import Mark
-from rtui.analysis.namespace_figures import NOTHING_KNOWN, Known, NamespaceFigures
+from rtui.analysis.humanize import NOTHING_KNOWN, Known, Mark, NamespaceFigures
 from rtui.analysis.report.document import Coverage, CoverageKind, Head, Report, Scope, ServerReport
 from rtui.analysis.report.namespaces import Fit, ReportedNamespaces
 from rtui.analysis.report.tables.cells import plain

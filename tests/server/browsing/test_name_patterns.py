@@ -9,8 +9,8 @@ from rtui.analysis.report.document import CoverageKind, Scope
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
-from rtui.server.browsing.name_patterns import NamePatterns
 from rtui.table.aggregates import Aggregates
+from rtui.tui.browse.schema import NamePatterns
 
 SEGMENTS = st.one_of(
     st.sampled_from([b"user", b"shop", b"", b"orders", b"{user:7}"]),

@@ -9,9 +9,14 @@ from hypothesis import strategies as st
 from rtui.server import guard
 from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.command import (
+    FIXED,
+    SERVER_COMMANDS,
     Command,
+    CommandNames,
+    CommandNamesError,
     KeyCommand,
     build_batch,
+    command_names,
     key_template,
     renamed,
     scan_template,
@@ -19,7 +24,6 @@ from rtui.server.guard.command import (
 )
 from rtui.server.guard.compatible import COMPATIBLE, CompatibleServer, compatible_server
 from rtui.server.guard.evidence import TypeEvidence
-from rtui.server.guard.names import FIXED, SERVER_COMMANDS, CommandNames, CommandNamesError, command_names
 from rtui.server.wire.capability import Verdict, capability_from, refuses_command
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.identity import parse_identity

@@ -12,7 +12,7 @@ import pytest
 
 from rtui.analysis.columns import SAMPLED_COLUMNS, Asked, Columns
 from rtui.server.guard.command import Secret
-from rtui.server.inspection.last_stages import TOO_COSTLY_NOTE
+from rtui.server.inspection.pipeline import TOO_COSTLY_NOTE
 from rtui.server.inspection.tables import LengthFloors
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.progress import ScanState

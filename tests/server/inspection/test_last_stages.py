@@ -9,7 +9,7 @@ import pytest
 from rtui.analysis.columns import SAMPLED_COLUMNS
 from rtui.keyspace.types import HASH, STREAM, STRING
 from rtui.server import guard
-from rtui.server.inspection.last_stages import TOO_COSTLY_NOTE, LastStages
+from rtui.server.inspection.pipeline import TOO_COSTLY_NOTE, LastStages
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.queries import KeyQuery, QueryStage, WaitingKeys
 from rtui.server.inspection.tables import InspectedBatch, Tables

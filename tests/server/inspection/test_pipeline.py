@@ -10,8 +10,7 @@ import pytest
 from rtui.analysis.columns import ALL_COLUMNS
 from rtui.server import guard
 from rtui.server.guard.command import Secret
-from rtui.server.inspection.last_stages import TOO_COSTLY_NOTE
-from rtui.server.inspection.pipeline import InspectionPipeline
+from rtui.server.inspection.pipeline import TOO_COSTLY_NOTE, InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.tables import InspectedBatch
 from rtui.server.scan.pace import Pace

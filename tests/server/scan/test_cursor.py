@@ -20,7 +20,7 @@ from rtui.server.scan.cursor import (
     dialect_of,
     equal_ranges,
 )
-from rtui.server.scan.cursor_proof import (
+from rtui.server.scan.node_scan import (
     ABOVE_BUCKETS,
     PROVED_FROM,
     are_positions,

@@ -12,8 +12,8 @@ from rtui.keyspace.slices import finish
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.server import guard
 from rtui.server.scan.cursor import Dialect, dialect_of
-from rtui.server.scan.cursor_proof import PROVED_FROM
 from rtui.server.scan.node import ScanNode
+from rtui.server.scan.node_scan import PROVED_FROM
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.scan.ranges import CursorSpan

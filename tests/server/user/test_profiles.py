@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.registry.registry import SHIPPED
-from rtui.server.guard.command import Secret
-from rtui.server.guard.names import CommandNames
+from rtui.server.guard.command import CommandNames, Secret
 from rtui.server.options import MOST_SHOWN, RegistryChoice, RegistryFileError
 from rtui.server.user.known_servers import Profiles
 from rtui.server.wire.errors import TargetError

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rtui.server.files import config_folder
-from rtui.server.user.target_list import profile_targets, read_target_file, united
+from rtui.server.user.known_servers import profile_targets, read_target_file, united
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.target import Target, parse_target
 

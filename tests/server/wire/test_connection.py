@@ -17,9 +17,16 @@ from rtui.server import guard
 from rtui.server.guard.command import build_batch
 from rtui.server.wire.connection import Closed, Connection, Lost, Online
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
-from rtui.server.wire.handshake import HandshakeOutcome, handshake_and_identify
 from rtui.server.wire.identity import NoTouch, ServerIdentity
-from rtui.server.wire.opening import FIRST_PAUSE_S, HEALTHY_S, LONGEST_PAUSE_S, Backoff, backoff_s
+from rtui.server.wire.opening import (
+    FIRST_PAUSE_S,
+    HEALTHY_S,
+    LONGEST_PAUSE_S,
+    Backoff,
+    HandshakeOutcome,
+    backoff_s,
+    handshake_and_identify,
+)
 from rtui.server.wire.target import Target, parse_target
 from tests.conftest import Pool
 from tests.proxy import DelayProxy

@@ -11,8 +11,8 @@ import rtui
 from rtui.server import guard
 from rtui.server.guard.command import Secret
 from rtui.server.wire.errors import Reply, ServerError
-from rtui.server.wire.handshake import HandshakeOutcome, handshake
 from rtui.server.wire.identity import NoTouch
+from rtui.server.wire.opening import HandshakeOutcome, handshake
 from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server.targets import ask, connected, lane_to, target_of

@@ -9,9 +9,8 @@ from typing import Any, cast
 import pytest
 
 from rtui.server import guard
-from rtui.server.guard.command import build_batch
+from rtui.server.guard.command import CommandNames, build_batch
 from rtui.server.guard.compatible import COMPATIBLE
-from rtui.server.guard.names import CommandNames
 from rtui.server.wire.errors import NOT_SENT, ConnectionLost, FailureKind, Reply, ServerError
 from rtui.server.wire.lane import Refusals, with_errors
 from rtui.server.wire.opening import open_lane

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.humanize import Mark
-from rtui.analysis.namespace_figures import Known
+from rtui.analysis.humanize import Known, Mark
 from rtui.analysis.query.query import MatchOrder
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import CoverageKind

@@ -20,7 +20,6 @@ from rtui.keyspace.slices import finish
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.analysis.table_import import NOT_THIS_PROCESSOR
-from rtui.server.browsing.name_patterns import NamePatterns
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.search.search import Stage
 from rtui.server.wire.errors import RtuiError
@@ -29,7 +28,7 @@ from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse import schema
 from rtui.tui.browse.columns import ALL_COLUMNS
 from rtui.tui.browse.level_lines import LevelDetail, lay_out_levels, level_line, schema_title
-from rtui.tui.browse.schema import Level, Schema
+from rtui.tui.browse.schema import Level, NamePatterns, Schema
 from rtui.tui.browse.schema_view import SchemaRows
 from rtui.tui.find import FindScreen
 from rtui.tui.kit.styled_text import line_width

@@ -17,10 +17,19 @@ from typing import Final
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.server import guard
-from rtui.server.facts.preview.collections import ARRAY_COLUMNS, LIST_COLUMNS, SET_COLUMNS, ZSET_COLUMNS, array_rows
+from rtui.server.facts.preview.collections import (
+    ARRAY_COLUMNS,
+    LIST_COLUMNS,
+    MAX_ENTRIES,
+    SET_COLUMNS,
+    STREAM_COLUMNS,
+    ZSET_COLUMNS,
+    array_rows,
+    entry_rows,
+    page_of_entries,
+)
 from rtui.server.facts.preview.hashes import read_named, with_ttls
 from rtui.server.facts.preview.page import Find, Page, Preview, PreviewKind, PreviewRow, Unread
-from rtui.server.facts.preview.streams import MAX_ENTRIES, STREAM_COLUMNS, entry_rows, page_of_entries
 from rtui.server.facts.preview.strings import read_string
 from rtui.server.facts.preview.value_reader import (
     PAGE_ITEMS,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.facts.preview.descriptions import summary_of
-from rtui.server.facts.preview.streams import previous_id
+from rtui.server.facts.answers import summary_of
+from rtui.server.facts.preview.collections import previous_id
 from rtui.server.facts.preview.strings import signature_of
 from rtui.server.facts.preview.value_reader import Refused, cell, element_page, integer, items, mapping, pairs, score
 from rtui.server.wire.errors import Reply
