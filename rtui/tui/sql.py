@@ -56,7 +56,7 @@ SQL_COMMANDS: Final = (
     _sql("edit", ("slash",), "Statement", "Change the statement; Up and Down go through earlier ones.", footer=1),
     _sql("copy_row", ("y",), "Copy", "Copy the name of the key, or the row.", when=(Condition.HAS_ROWS,), footer=4),
     _sql("copy_menu", ("Y",), "Copy …", "Choose what to copy.", when=(Condition.HAS_ROWS,)),
-    _sql("export", ("w",), "Write", "Write the result to a file.", when=(Condition.HAS_ROWS,), footer=5),
+    _sql("export", ("w",), "Export", "Write the result to a file.", when=(Condition.HAS_ROWS,), footer=5),
     _sql("back", ("escape",), "Back", "End a running statement, or leave the screen.", footer=6),
 )
 
@@ -73,6 +73,12 @@ class StatementLine(FilterInput):
         hint = key_hint(literal(" runs it"), literal(" leaves"))
         super().__init__("SELECT … FROM keys, patterns or findings", keys_hint=hint, id="statement")
         self.max_length = LONGEST
+
+    def open(self, value: str = "") -> None:
+        """Show a statement to change; what is typed takes the place of the example."""
+        super().open(value)
+        if value == EXAMPLE:
+            self.select_all()
 
 
 @dataclass

@@ -13,10 +13,11 @@ from tests.tui.visiting import Visitor, visiting
 
 
 async def ask(visitor: Visitor, text: str) -> None:
-    """Type a statement in place of the one in the line, and run it."""
+    """Type a statement in place of the one in the line, which an example gives way to, and run it."""
     await visitor.until(lambda: any(line.is_open for line in visitor.app.screen.query(StatementLine)), "the line")
     line = visitor.app.screen.query_one(StatementLine)
-    line.value = ""
+    if line.value != EXAMPLE:
+        line.value = ""
     await visitor.paste(text)
     await visitor.until(lambda: line.value == text, "the statement in the line")
     await visitor.press("enter")
