@@ -1,26 +1,35 @@
-"""`rtui report`: report on memory, big and hot keys, expiry, slots and types."""
+"""`rtui report`, `merge`, `export` and `diff`: reports and files of keys, made, merged and compared."""
 
 from __future__ import annotations
 
 import logging
 import os
+import shutil
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from signal import SIGINT, Signals
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
 from rtui.cli import options as opt
-from rtui.cli.connection import ConnectionOptions, WholeNumber, connection_options
+from rtui.cli.connection import FILE_NAME, ConnectionOptions, WholeNumber, connection_options
 from rtui.cli.help import Command
 from rtui.cli.main import DEBUG_VARIABLE
-from rtui.cli.output import METRICS, Output, failures_in
+from rtui.cli.output import METRICS, STANDARD_STREAM, Output, OutputError, failures_in
+from rtui.server.files import is_keys_file
 from rtui.server.user.ending_signals import EndedBySignal, exit_status
-from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
+    from rtui.analysis.formats.comparison import KeyFates
     from rtui.analysis.report.document import Report
+    from rtui.analysis.report.thresholds import FailOn
+    from rtui.table.keys_file import KeysWriter
 
 
 def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -176,7 +185,6 @@ def merge_command(paths: tuple[Path, ...], *, file: Output, **asked: Any) -> Non
     what that takes: reports can't be merged.
     """
     from rtui.cli.files import report_of_keys  # noqa: PLC0415 - the help must not wait for it
-    from rtui.server.files import is_keys_file  # noqa: PLC0415
 
     with failures_in(file, "merge", keeps_files=True):
         for path in paths:
@@ -188,3 +196,217 @@ def merge_command(paths: tuple[Path, ...], *, file: Output, **asked: Any) -> Non
         report = report_of_keys(paths, **asked)
         file.write(_written(report, file))
         say_what_it_lacks(report, "report")
+
+
+_KEYS_FORMATS: Final = ("parquet", "csv", "jsonl")
+
+
+@click.command(
+    "export",
+    cls=Command,
+    notes="""\
+FILE is .parquet, .csv or .jsonl. FOLDER/ gets Parquet, a part for each node.
+Columns and queries: rtui help files.
+""",
+    examples=(
+        "rtui export prod:6379 -o keys.parquet --pace gentle",
+        "rtui export dump.rdb -o keys.csv --match 'session:*'",
+    ),
+    codes={0: "all keys are written", 130: "Ctrl-C; the file has the keys seen so far, and says so"},
+)
+@connection_options
+@opt.scope_options
+@click.option("-o", "--output", metavar="FILE", required=True, help="File, or FOLDER/.")
+@click.option("--format", "form", type=click.Choice(_KEYS_FORMATS), help="Output format (by FILE).")
+@opt.columns_option
+@opt.budget_option
+@opt.log_option
+@opt.demo_options
+@click.help_option("--help")
+def export_command(connection: ConnectionOptions, *, output: str, form: str | None, **asked: Any) -> None:
+    """Inspect every key once and write a row for each: names, types, TTLs, sizes."""
+    demo = opt.demo_choice(asked)
+    if output == STANDARD_STREAM:
+        raise click.UsageError("Keys are written to a file: name one after -o.")
+    is_folder = output.endswith("/")
+    if is_folder and form not in (None, "parquet"):
+        raise click.UsageError(f"A folder is of Parquet, not {form}.")
+    file = Output(output, form or ("parquet" if is_folder else None), _KEYS_FORMATS, otherwise="")
+    if not is_folder:
+        file.check()
+    elif Path(output).exists() and any(Path(output).iterdir()):
+        raise click.UsageError(f"{output} is not empty: name a folder that is not there yet.")
+    with failures_in(file, "export", keeps_files=True):
+        target = Target() if demo else connection.target(takes_keys=True)
+        with opt.asked_server(target, demo) as server:
+            sys.exit(_export(server, asked, file, is_folder=is_folder))
+
+
+def _export(target: Target, asked: dict[str, Any], file: Output, *, is_folder: bool) -> int:
+    """Analyse and write the rows as they come; say what is there, and return the exit code."""
+    from rtui.analysis import humanize  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.run import analyse, command_log  # noqa: PLC0415
+    from rtui.server.options import AnalysisOptions  # noqa: PLC0415
+    from rtui.server.scan.pace import Pace  # noqa: PLC0415
+
+    assert file.path is not None  # noqa: S101 - not standard output
+    log_file = asked.pop("log_file")
+    asked["pace"] = Pace(asked["pace"])
+    writers: list[KeysWriter] = []
+    with command_log(log_file) as log, _new_folder(file.path) if is_folder else file.replaced() as place:
+
+        def write_to(began_at_s: float, failed: Callable[[], object]) -> KeysWriter:
+            from rtui.table.keys_file import KeysWriter  # noqa: PLC0415 - imports Polars, as the pass did
+
+            writers.append(KeysWriter(place, file.form, began_at_s, failed))
+            return writers[-1]
+
+        try:
+            result = analyse(target, AnalysisOptions(**asked, write_to=write_to), log=log)
+            report = result.report
+            if report is None or not (report.head.coverage.counted_keys or result.failure is None):
+                _nothing_written(result.failure, result.ended_by)
+            writers[-1].end(report)
+        except BaseException:
+            for writer in writers:
+                writer.close()
+            raise
+    click.echo(f"rtui: {humanize.keys(writers[-1].height)} in {file.path}", err=True)
+    say_what_it_lacks(report, "file")
+    if result.failure is not None:
+        raise RtuiError("The analysis broke off", result.failure)
+    return 0 if result.ended_by is None else exit_status(result.ended_by)
+
+
+def _nothing_written(failure: str | None, ended_by: Signals | None) -> NoReturn:
+    if failure is not None:
+        raise RtuiError("The analysis broke off", failure)
+    click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
+    raise EndedBySignal(ended_by or SIGINT)
+
+
+@contextmanager
+def _new_folder(path: Path) -> Iterator[Path]:
+    """Give a folder, which takes the place of the one at the path, if that is empty, after the block.
+
+    Raises OutputError; after an exception there is nothing.
+    """
+    try:
+        part = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", suffix=".part", dir=path.parent))
+        try:
+            yield part
+            part.rename(path)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    except OSError as error:
+        raise OutputError(str(path), error, "Name a folder that is empty or not there yet.") from None
+
+
+def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[FailOn, ...]:
+    """Parse the thresholds; a usage error names the invalid one and says why."""
+    from rtui.analysis.report.thresholds import FailOnError, parse_fail_on  # noqa: PLC0415
+    from rtui.keyspace.text.display import display_text  # noqa: PLC0415
+
+    found = []
+    for value in values:
+        try:
+            found.append(parse_fail_on(value))
+        except FailOnError as error:
+            raise click.BadParameter(f"{display_text(value, limit=80)}: {error}", ctx, param) from None
+    return tuple(found)
+
+
+@click.command(
+    "diff",
+    cls=Command,
+    notes="""\
+A and B:
+JSON reports (- for stdin), dumps (dump.rdb), or kept reports: TARGET@latest,
+TARGET@yesterday, TARGET@2026-11-22 (UTC), TARGET@3 (its number in rtui
+history).
+""",
+    examples=(
+        "rtui diff prod:6379@yesterday prod:6379@latest",
+        "rtui diff monday.rdb tuesday.rdb --fail-on 'memory>+20%'",
+    ),
+    codes={
+        0: "no threshold is reached",
+        1: "a threshold is reached",
+        3: "none is reached, but not all could be judged",
+        4: "",
+    },
+)
+@click.argument("before", metavar="A", type=FILE_NAME)
+@click.argument("after", metavar="B", type=FILE_NAME)
+@click.option("--server-binary", "program", metavar="PATH", type=Path, help="The server that loads dumps.")
+@click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces (all).")
+@opt.result_options("text", "json", "md")
+@click.option(
+    "--fail-on",
+    "thresholds",
+    metavar="EXPR",
+    multiple=True,
+    callback=_thresholds,
+    help="Threshold (rtui help thresholds).",
+)
+@click.option(
+    "--top",
+    metavar="N",
+    type=WholeNumber(1, 10_000),
+    help="Rows of each kind (20; in JSON all).",
+)
+@opt.registry_options
+@click.help_option("--help")
+def diff_command(
+    before: str,
+    after: str,
+    *,
+    program: Path | None,
+    depth: int | None,
+    file: Output,
+    thresholds: tuple[FailOn, ...],
+    top: int | None,
+    **asked: Any,
+) -> None:
+    """Compare two reports or dumps: keys, memory and share without TTL of namespaces, and findings.
+
+    Two files of keys are compared key by key, too.
+    """
+    from rtui.analysis.findings.contents import compare_findings  # noqa: PLC0415
+    from rtui.analysis.formats import written  # noqa: PLC0415
+    from rtui.analysis.formats.comparison import DEFAULT_TOP, comparison_json, comparison_page  # noqa: PLC0415
+    from rtui.analysis.report.comparison import compare  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.report.thresholds import Outcome, judge  # noqa: PLC0415
+    from rtui.cli.files import read_report  # noqa: PLC0415
+
+    if before == after == STANDARD_STREAM:
+        raise click.UsageError("Only one of the reports can come from standard input.")
+    are_keys = all(one != STANDARD_STREAM and is_keys_file(Path(one)) for one in (before, after))
+    with failures_in(file, "diff"):
+        registry = opt.registry_choice(asked).load(Target())
+        reports = read_report(before, program), read_report(after, program)
+        keys = _compared_keys(Path(before), Path(after), top or DEFAULT_TOP) if are_keys else None
+        diff, findings = compare(*reports), compare_findings(*reports, None if registry is None else registry.rules)
+        judgements = [judge(threshold, diff, depth, findings.counted()) for threshold in thresholds]
+        if file.form == "json":
+            text = comparison_json(diff, judgements, findings=findings, keys=keys, depth=depth, top=top)
+        else:
+            page = comparison_page(diff, judgements, findings=findings, keys=keys, depth=depth, top=top or DEFAULT_TOP)
+            text = written(page, file.form)
+        file.write(text)
+    for outcome, code in ((Outcome.REACHED, ExitCode.FOUND), (Outcome.UNKNOWN, ExitCode.UNKNOWN)):
+        found = [one for one in judgements if one.outcome is outcome]
+        for one in found:
+            click.echo(f"rtui: {outcome}: {one.expression} ({one.why})", err=True)
+        if found:
+            sys.exit(code)
+
+
+def _compared_keys(before: Path, after: Path, top: int) -> KeyFates:
+    from rtui.server.analysis.keys_report import UnreadableKeysError, opened  # noqa: PLC0415 - imports Polars
+    from rtui.table.keys_file import KeysFileError, compare_keys  # noqa: PLC0415
+
+    try:
+        return compare_keys(opened(before), opened(after), top)
+    except KeysFileError as error:  # both were read already, so they have changed meanwhile
+        raise UnreadableKeysError(after, error) from None

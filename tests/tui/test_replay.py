@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from rich.cells import cell_len
 
-from rtui.cli.saved import replay_command
+from rtui.cli.browse import replay_command
 from rtui.server.chance import seeded
 from rtui.server.options import BrowseOptions
 from rtui.server.recording.document import End, Header, Key, Recording, RecordingError, Resize, read_recording
