@@ -238,7 +238,7 @@ class ConnectionOptions:
         """Return the passphrase of the client key, as far as one is given."""
         if self.key_askpass:
             if tls is None or tls.cert is None:
-                raise click.UsageError("--askpass-key needs --cert and --key.")
+                raise click.UsageError("--key-askpass needs --cert and --key.")
             return asked_secret("--key-askpass", "Passphrase of the key", KEY_PASSWORD_VARIABLE)
         if tls is None or tls.key_password is not None:
             return None if tls is None else tls.key_password

@@ -650,4 +650,4 @@ def test_a_saved_query_is_found_by_its_name(
     found(valkey, "@profile", "--count")
     out, err = capfd.readouterr()
     assert out == "0\n"
-    assert "@profiles is one" in err
+    assert "@profiles exists" in err

@@ -129,7 +129,7 @@ def test_the_passphrase_of_the_key() -> None:
     assert asked.sentinels is not None
     assert asked.sentinels.tls == asked.tls
     for line in ("--key-askpass", "--tls --key-askpass", "-s /x --key-askpass"):
-        with pytest.raises(click.UsageError, match="no key"):
+        with pytest.raises(click.UsageError, match="needs --cert and --key"):
             target_by(*line.split())
 
 

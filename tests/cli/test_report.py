@@ -278,6 +278,7 @@ class Made:
     cost: Cost = field(default_factory=Cost)
     control: RunControl = field(default_factory=RunControl)
     report: Report | None = None
+    rows: None = None
 
     def __call__(self, connection: Connection, options: AnalysisOptions, *, deployment: object) -> Made:
         return self

@@ -40,7 +40,9 @@ FOUND_FORMATS: Final = ("text", "json", "jsonl", "csv", "md", "raw")
 SLOT: Final = "slot"
 """The column that is no fact: it follows from the name."""
 
-FIELD_NAMES: Final = {**{fact.value: fact.field for fact in Fact if fact is not Fact.NAME}, "type": "type", SLOT: SLOT}
+_FACTS: Final = [fact for fact in Fact if fact not in (Fact.NAME, Fact.VALUE)]
+
+FIELD_NAMES: Final = {**{fact.value: fact.field for fact in _FACTS}, "type": "type", SLOT: SLOT}
 """The columns besides the name, with their names in files."""
 
 LONGEST_NAME: Final = 1 << 20

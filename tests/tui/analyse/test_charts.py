@@ -366,7 +366,7 @@ def test_a_click_on_a_bar_of_the_timeline_finds_what_expires_then() -> None:
 def test_a_click_on_a_histogram_finds_the_keys_of_its_bar() -> None:
     report = made_report()
     found = clicks(ExpiryPanel(), report, Size(120, 25))
-    for number, name in enumerate(("< 1 min", "< 10 min", "< 1 h")):
+    for number, name in enumerate(("under 1m", "1m – 10m", "10m – 1h")):
         line = next(one for one in found if one.startswith(name))
         assert found[line][0] == str(ttl_bin(number, report.head.made_at_s).query)
     assert next(queries for line, queries in found.items() if line.startswith("no TTL"))[0] == "ttl:none"
