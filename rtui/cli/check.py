@@ -86,13 +86,7 @@ expectations and patterns need one; queue-growing needs --since.
 @click.option("--server", "with_server", is_flag=True, help="Check the server, too, by the rules of rtui health.")
 @click.option("--since", metavar="EARLIER", help="An earlier report, or TARGET@latest: find growth.")
 @opt.result_options(*FORMATS)
-@click.option(
-    "--fail-on",
-    "fail_on",
-    type=click.Choice(("error", "warn")),
-    default="error",
-    help="Severity for exit code 1 (error).",
-)
+@opt.severity_option
 @opt.budget_option
 @opt.workers_option
 @click.option(

@@ -66,10 +66,12 @@ def read_report(name: str, program: Path | None = None) -> Report:
 
     `program` is the server that loads a dump. Raises UnreadableReportError, TargetError, and what opening a dump does.
     """
-    if name != STANDARD_STREAM and is_dump(Path(name)):
-        return _report_of_dump(Path(name), program)
-    if name != STANDARD_STREAM and is_keys_file(Path(name)):
-        return report_of_keys([Path(name)])
+    if name != STANDARD_STREAM:
+        path = Path(name)
+        if is_dump(path):
+            return _report_of_dump(path, program)
+        if is_keys_file(path):
+            return report_of_keys([path])
     try:
         if name == STANDARD_STREAM:
             data = sys.stdin.buffer.read(LARGEST_FILE_BYTES + 1)

@@ -28,6 +28,7 @@ from rtui.cli.options import (
     registry_options,
     require_terminal,
     result_options,
+    severity_option,
     terminal_options,
 )
 from rtui.cli.output import METRICS, Output, failures_in
@@ -116,13 +117,7 @@ is about all profiles. Rules about keys need rtui check of each server.
 @click.option("--profiles", metavar="GLOB", multiple=True, help="Profiles by name: '*', 'prod-*'.")
 @click.option("--label", "labels", metavar="NAME=VALUE", multiple=True, help="Only servers with this label.")
 @click.option("--group-by", "group_by", metavar="NAME", help="Sums by the values of a label.")
-@click.option(
-    "--fail-on",
-    "fail_on",
-    type=click.Choice(("error", "warn")),
-    default="error",
-    help="Severity for exit code 1 (error).",
-)
+@severity_option
 @result_options(*FORMATS)
 @registry_options
 @log_option
@@ -256,12 +251,12 @@ def _written(servers: Sequence[FleetServer], file: Output, group_by: str | None)
 
 
 def _exit_code(servers: Sequence[FleetServer], least: Severity) -> int:
-    from rtui.analysis.formats.fleet import exit_code_parts  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.findings.finding import severe_and_unjudged  # noqa: PLC0415 - the help must not wait for it
 
-    is_found, is_down, unjudged = exit_code_parts(servers, least)
+    is_found, unjudged = severe_and_unjudged([one.found for one in servers if one.found is not None], least)
     if is_found:
         return ExitCode.FOUND
-    if is_down:
+    if any(one.is_missing for one in servers):
         return ExitCode.SERVER
     if unjudged:
         click.echo(f"rtui: not checked: {', '.join(unjudged)}", err=True)

@@ -16,7 +16,7 @@ import click
 from msgspec.structs import replace
 
 from rtui.analysis import formats
-from rtui.analysis.findings.finding import reaches
+from rtui.analysis.findings.finding import severe_and_unjudged
 from rtui.analysis.findings.server import (
     HealthComparison,
     HealthThreshold,
@@ -41,7 +41,7 @@ from rtui.analysis.report.thresholds import Judgement, Outcome
 from rtui.cli.output import METRICS, Output, OutputError
 from rtui.cli.run import connected
 from rtui.registry.registry import Registry
-from rtui.registry.rules import RuleLevels, Severity
+from rtui.registry.rules import Severity
 from rtui.server.health.watch import LEAST_EVERY_S, HealthWatch
 from rtui.server.user.ending_signals import EndedBySignal
 from rtui.server.wire.command_log import CommandLog
@@ -97,13 +97,12 @@ class Judged:
                 if one.outcome is outcome:
                     click.echo(f"rtui: {outcome}: {one.expression} ({one.why})", err=True)
                     code = its_code
-        if (least := self.severity) is not None:
-            found = [server_findings(view) for view in views]
-            if any(one.at_least(least) for one in found):
+        if self.severity is not None:
+            is_found, unjudged = severe_and_unjudged([server_findings(view) for view in views], self.severity)
+            if is_found:
                 return ExitCode.FOUND
-            doubts = dict.fromkeys(one.rule for each in found for one in each.unjudged if reaches(one.severity, least))
-            if doubts:
-                click.echo(f"rtui: not checked: {', '.join(doubts)}", err=True)
+            if unjudged:
+                click.echo(f"rtui: not checked: {', '.join(unjudged)}", err=True)
                 return code or ExitCode.UNKNOWN
         return code
 
@@ -112,8 +111,7 @@ def views_of(
     samples: Sequence[tuple[Sample, ...]], registry: Registry | None, report: Report | None = None
 ) -> list[HealthView]:
     """Return the samples of nodes with the registry and report to judge them by."""
-    levels = RuleLevels() if registry is None else registry.rules
-    return [HealthView(one, report, registry, levels) for one in samples]
+    return [HealthView.of(one, report, registry) for one in samples]
 
 
 def written(file: Output, judged: Judged, sections: Sequence[str]) -> str:

@@ -63,6 +63,20 @@ pace_option: Final = click.option(
 )
 """Decorate a command: it gets the name of the `pace`."""
 
+depth_option: Final = click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces (all).")
+
+top_option: Final = click.option(
+    "--top", metavar="N", type=WholeNumber(1, 10_000), default=100, help="Keys in each list (100)."
+)
+
+severity_option: Final = click.option(
+    "--fail-on",
+    "fail_on",
+    type=click.Choice(("error", "warn")),
+    default="error",
+    help="Severity for exit code 1 (error).",
+)
+
 scope_options: Final = grouped(
     separator_option,
     click.option("--match", metavar="GLOB", callback=_pattern, help="Only keys that match, filtered by the server."),

@@ -13,7 +13,7 @@ from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
 from select import select
 from shutil import get_terminal_size
-from signal import SIGINT
+from signal import SIGINT, Signals
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, TextIO
 
 import click
@@ -223,6 +223,12 @@ class Output:
         sys.stdout.flush()
         sys.stdout.buffer.write(_encoded(text))
         sys.stdout.buffer.flush()
+
+
+def nothing_written(ended_by: Signals | None) -> EndedBySignal:
+    """Say that a signal came before any key was inspected; return the exception that ends the command."""
+    click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
+    return EndedBySignal(ended_by or SIGINT)
 
 
 @contextmanager

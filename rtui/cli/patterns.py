@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,8 @@ import click
 from rtui.cli import options as opt
 from rtui.cli.connection import ConnectionOptions, WholeNumber, connection_options
 from rtui.cli.help import Command
-from rtui.cli.output import Output, failures_in
-from rtui.server.user.ending_signals import EndedBySignal, exit_status
+from rtui.cli.output import Output, failures_in, nothing_written
+from rtui.server.user.ending_signals import exit_status
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.target import Target
 
@@ -87,8 +86,7 @@ def _learn(target: Target, asked: dict[str, Any], file: Output, most_names: int)
     if result.failure is not None:
         raise RtuiError("The analysis broke off", result.failure)
     if result.report is None:
-        click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
-        raise EndedBySignal(result.ended_by or signal.SIGINT)
+        raise nothing_written(result.ended_by)
     _write(result.report, file, most_names)
     return 0 if result.ended_by is None else exit_status(result.ended_by)
 

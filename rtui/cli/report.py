@@ -8,10 +8,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from signal import SIGINT, Signals
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -19,9 +18,9 @@ from rtui.cli import options as opt
 from rtui.cli.connection import FILE_NAME, ConnectionOptions, WholeNumber, connection_options
 from rtui.cli.help import Command
 from rtui.cli.main import DEBUG_VARIABLE
-from rtui.cli.output import METRICS, STANDARD_STREAM, Output, OutputError, failures_in
+from rtui.cli.output import METRICS, STANDARD_STREAM, Output, OutputError, failures_in, nothing_written
 from rtui.server.files import is_keys_file
-from rtui.server.user.ending_signals import EndedBySignal, exit_status
+from rtui.server.user.ending_signals import exit_status
 from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import Target
 
@@ -55,8 +54,8 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @opt.registry_options
 @opt.result_options("text", "json", "md", "csv", "html", *METRICS)
 @opt.columns_option
-@click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces (all).")
-@click.option("--top", metavar="N", type=WholeNumber(1, 10_000), default=100, help="Keys in each list (100).")
+@opt.depth_option
+@opt.top_option
 @click.option(
     "--big",
     "preset",
@@ -121,8 +120,7 @@ def _report(target: Target, asked: dict[str, Any], file: Output, *, keep: bool) 
     if result.failure is not None:
         raise RtuiError("The analysis broke off", result.failure)
     if result.ended_by is not None and report is None:
-        click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
-        raise EndedBySignal(result.ended_by)
+        raise nothing_written(result.ended_by)
     return 0 if result.ended_by is None else exit_status(result.ended_by)
 
 
@@ -175,8 +173,8 @@ def _keep(report: Report, target: Target) -> None:
 @opt.scope_options
 @opt.registry_options
 @opt.result_options("text", "json", "md", "csv", "html")
-@click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces (all).")
-@click.option("--top", metavar="N", type=WholeNumber(1, 10_000), default=100, help="Keys in each list (100).")
+@opt.depth_option
+@opt.top_option
 @click.help_option("--help")
 def merge_command(paths: tuple[Path, ...], *, file: Output, **asked: Any) -> None:
     """Make one report of files that rtui export has written: of nodes, databases or days.
@@ -253,36 +251,33 @@ def _export(target: Target, asked: dict[str, Any], file: Output, *, is_folder: b
     log_file = asked.pop("log_file")
     asked["pace"] = Pace(asked["pace"])
     writers: list[KeysWriter] = []
-    with command_log(log_file) as log, _new_folder(file.path) if is_folder else file.replaced() as place:
+    with (
+        command_log(log_file) as log,
+        _new_folder(file.path) if is_folder else file.replaced() as place,
+        ExitStack() as unfinished,
+    ):
 
         def write_to(began_at_s: float, failed: Callable[[], object]) -> KeysWriter:
             from rtui.table.keys_file import KeysWriter  # noqa: PLC0415 - imports Polars, as the pass did
 
-            writers.append(KeysWriter(place, file.form, began_at_s, failed))
-            return writers[-1]
+            writer = KeysWriter(place, file.form, began_at_s, failed)
+            writers.append(writer)
+            unfinished.callback(writer.close)
+            return writer
 
-        try:
-            result = analyse(target, AnalysisOptions(**asked, write_to=write_to), log=log)
-            report = result.report
-            if report is None or not (report.head.coverage.counted_keys or result.failure is None):
-                _nothing_written(result.failure, result.ended_by)
-            writers[-1].end(report)
-        except BaseException:
-            for writer in writers:
-                writer.close()
-            raise
+        result = analyse(target, AnalysisOptions(**asked, write_to=write_to), log=log)
+        report = result.report
+        if report is None or not (report.head.coverage.counted_keys or result.failure is None):
+            if result.failure is not None:
+                raise RtuiError("The analysis broke off", result.failure)
+            raise nothing_written(result.ended_by)
+        writers[-1].end(report)
+        unfinished.pop_all()
     click.echo(f"rtui: {humanize.keys(writers[-1].height)} in {file.path}", err=True)
     say_what_it_lacks(report, "file")
     if result.failure is not None:
         raise RtuiError("The analysis broke off", result.failure)
     return 0 if result.ended_by is None else exit_status(result.ended_by)
-
-
-def _nothing_written(failure: str | None, ended_by: Signals | None) -> NoReturn:
-    if failure is not None:
-        raise RtuiError("The analysis broke off", failure)
-    click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
-    raise EndedBySignal(ended_by or SIGINT)
 
 
 @contextmanager
@@ -339,7 +334,7 @@ history).
 @click.argument("before", metavar="A", type=FILE_NAME)
 @click.argument("after", metavar="B", type=FILE_NAME)
 @click.option("--server-binary", "program", metavar="PATH", type=Path, help="The server that loads dumps.")
-@click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces (all).")
+@opt.depth_option
 @opt.result_options("text", "json", "md")
 @click.option(
     "--fail-on",

@@ -13,8 +13,8 @@ import click
 from rtui.cli import options as opt
 from rtui.cli.connection import ConnectionOptions, Number, WholeNumber, connection_options
 from rtui.cli.help import Command
-from rtui.cli.output import Output, failures_in
-from rtui.server.user.ending_signals import EndedBySignal, exit_status
+from rtui.cli.output import Output, failures_in, nothing_written
+from rtui.server.user.ending_signals import exit_status
 from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import Target
 
@@ -139,9 +139,7 @@ def _run(
         use_one_heap()
         answer = asyncio.run(_asked(target, _Asked(statement, options, limit, most_s, file.form == "parquet"), log))
     if answer.rows is None:
-        assert answer.ended_by is not None  # noqa: S101 - else there are rows
-        click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
-        raise EndedBySignal(answer.ended_by)
+        raise nothing_written(answer.ended_by)
     if file.form == "parquet":
         file.write(answer.parquet)
     else:

@@ -264,7 +264,7 @@ def _by_bytes(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _in_portions(table: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the rows, of which so many come at once that their names fit into memory."""
+    """Yield the rows in portions whose names fit into memory."""
     sizes = table.select(pl.col("name").str.len_bytes().cast(pl.Int64), pl.col("raw").bin.size().cast(pl.Int64))
     total = sum(sizes.sum().row(0))
     if total <= NAME_BYTES or table.height == 1:
@@ -282,8 +282,6 @@ TEXT_ROWS: Final = 8_192
 """Rows that become text at once."""
 
 LOOK_S: Final = 0.1
-
-KEYS_FORMATS: Final = ("parquet", "csv", "jsonl")
 
 _ODD: Final = r"^[=+\-@\t\r＝＋－＠]|[\p{C}\p{Zl}\p{Zp}]"
 """Names that CSV does not have as they are."""

@@ -232,7 +232,7 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
 
 
 def limit_memory(more_bytes: int) -> None:
-    """Let this process take so many bytes more than it has now; beyond that Polars ends it (SIGABRT)."""
+    """Bound the memory of this process to `more_bytes` beyond what it has now; beyond that Polars ends it (SIGABRT)."""
     if sys.platform == "linux":
         status = Path("/proc/self/status").read_text()
         now = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmData"))

@@ -425,6 +425,12 @@ class Found(Struct, frozen=True):
         return tuple(one for one in self.findings if reaches(one.severity, severity))
 
 
+def severe_and_unjudged(found: Sequence[Found], least: Severity) -> tuple[bool, list[str]]:
+    """Return whether any finding is at least this severe, and the rules of such severity that were not judged."""
+    unjudged = dict.fromkeys(one.rule for each in found for one in each.unjudged if reaches(one.severity, least))
+    return any(each.at_least(least) for each in found), list(unjudged)
+
+
 def reaches(severity: Severity, least: Severity) -> bool:
     order = list(Severity)
     return order.index(severity) >= order.index(least)

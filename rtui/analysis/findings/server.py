@@ -27,7 +27,7 @@ from rtui.analysis.facts import Unknown
 from rtui.analysis.findings import server_counts, server_data, server_load
 from rtui.analysis.findings.contents import FindingsComparison, Side, compare_found
 from rtui.analysis.findings.finding import Found, judge
-from rtui.analysis.findings.server_counts import COUNTED, FAILED, FAST, MONITOR, OPEN
+from rtui.analysis.findings.server_counts import COUNTER_RULES, FAILED, FAST, MONITOR, OPEN
 from rtui.analysis.findings.server_data import CLIFF_LOAD, EVICTS, HOT_EXPIRING
 from rtui.analysis.health.durability_panels import persistence_panel, replication_panel
 from rtui.analysis.health.fields import FIELDS
@@ -170,7 +170,7 @@ def _with_counts(panel: Panel, view: HealthView, found: Found) -> Panel:
             value = len(broken) if is_judged else view.unknown(FINDERS[rule].source or Source.INFO_SERVER)
             about = About(_joined(one.title for one in broken[1:MOST_SAID]), "none", rule)
             lines.append(Lines(view, Source.INFO_SERVER).given(line_id, title, Unit.COUNT, value, about))
-    for one in COUNTED:
+    for one in COUNTER_RULES:
         if one.panel == panel.id and one.rule in found.checked:
             total = one.total(view)
             about = About(view.since.words, "none, or few", one.rule)

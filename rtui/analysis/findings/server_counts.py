@@ -54,7 +54,7 @@ def _none(_view: HealthView, _counts: Counts) -> Iterable[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CounterRule:
     """A rule over the sum of some counters."""
 
     rule: str
@@ -101,7 +101,7 @@ def _times(view: HealthView, recent: int) -> str:
     return f"{view.since.words}, {recent:,} in the last {humanize.seconds(max(1, round(session.seconds)))}"
 
 
-def _look(one: Counted, view: HealthView) -> Iterator[Finding]:
+def _look(one: CounterRule, view: HealthView) -> Iterator[Finding]:
     counts, recent = one.of(view.latest) or {}, sum(_grown(view, one.of).values())
     total = sum(counts.values())
     if not _is_trouble(view, one.rule, total, recent):
@@ -168,8 +168,8 @@ def _partial_syncs(view: HealthView, _counts: Counts) -> Iterator[str]:
         yield f"partial resynchronisations: {accepted:,.0f} accepted, {refused:,.0f} refused"
 
 
-COUNTED: Final = (
-    Counted(
+COUNTER_RULES: Final = (
+    CounterRule(
         "writes-refused",
         "writes refused",
         "load",
@@ -180,7 +180,7 @@ COUNTED: Final = (
         _refused,
         names_parts=True,
     ),
-    Counted(
+    CounterRule(
         "connections-refused",
         "connections refused",
         "clients",
@@ -190,7 +190,7 @@ COUNTED: Final = (
         Source.INFO_STATS,
         _connections,
     ),
-    Counted(
+    CounterRule(
         "logins-failed",
         "failed logins",
         "clients",
@@ -199,7 +199,7 @@ COUNTED: Final = (
         "redis-cli ACL LOG",
         Source.ERROR_STATS,
     ),
-    Counted(
+    CounterRule(
         "acl-denied",
         "ACL denials",
         "clients",
@@ -208,7 +208,7 @@ COUNTED: Final = (
         "redis-cli ACL LOG",
         Source.ERROR_STATS,
     ),
-    Counted(
+    CounterRule(
         "clients-closed",
         "clients closed",
         "clients",
@@ -222,7 +222,7 @@ COUNTED: Final = (
         Source.INFO_STATS,
         _closed,
     ),
-    Counted(
+    CounterRule(
         "expire-cycles-late",
         "late expiry",
         "memory",
@@ -236,7 +236,7 @@ COUNTED: Final = (
             else []
         ),
     ),
-    Counted(
+    CounterRule(
         "aof-fsync-delayed",
         "slow AOF disk",
         "persistence",
@@ -245,7 +245,7 @@ COUNTED: Final = (
         "redis-cli INFO persistence",
         Source.INFO_PERSISTENCE,
     ),
-    Counted(
+    CounterRule(
         "replication-flapping",
         "full resyncs",
         "replication",
@@ -403,7 +403,7 @@ def monitors(view: HealthView) -> Iterator[Finding]:
         yield of_server(view, MONITOR, title, command="redis-cli CLIENT LIST", evidence=evidence)
 
 
-def _is_counted(one: Counted, view: HealthView) -> bool:
+def _is_counted(one: CounterRule, view: HealthView) -> bool:
     """Whether the server counts it, or does not say."""
     return view.has_asked(one.source) and (one.source in view.latest.missing or one.of(view.latest) is not None)
 
@@ -411,7 +411,7 @@ def _is_counted(one: Counted, view: HealthView) -> bool:
 FINDERS: Final = (
     *(
         server_rule(one.rule, partial(_look, one), one.word, (), one.source, applies=partial(_is_counted, one))
-        for one in COUNTED
+        for one in COUNTER_RULES
     ),
     server_rule(
         FAILED,

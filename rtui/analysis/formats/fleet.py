@@ -14,12 +14,13 @@ from typing import Any, Final
 
 from rtui import __version__
 from rtui.analysis import humanize
-from rtui.analysis.findings.finding import Found, reaches
+from rtui.analysis.findings.finding import Found
 from rtui.analysis.findings.server import FINDERS, headline
 from rtui.analysis.formats.blocks import Block, BlockPage, Facts, PageHead, Paragraph
 from rtui.analysis.formats.csv_and_json import table_records
 from rtui.analysis.formats.findings import finding_record, unjudged_records
 from rtui.analysis.health.durability_panels import ROLES
+from rtui.analysis.health.load_panels import hits_and_reads
 from rtui.analysis.health.possible import NEVER
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.tables.table import Cell, Column, Row, Table, Unit
@@ -53,6 +54,11 @@ class FleetServer:
         if self.found.findings:
             return self.found.findings[0].severity.value
         return UNCLEAR if self.found.unjudged else OK
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether it has not answered last, or not yet."""
+        return self.state in (DOWN, WAITING)
 
     def label(self, name: str) -> SafeText:
         """Return the value of a label; empty without it."""
@@ -103,14 +109,6 @@ def fleet_findings(servers: Sequence[FleetServer]) -> list[FleetFinding]:
     return sorted(found, key=lambda one: (one.severity is not Severity.ERROR, -len(one.servers), one.rule))
 
 
-def exit_code_parts(servers: Sequence[FleetServer], least: Severity) -> tuple[bool, bool, list[str]]:
-    """Return whether there are findings of this severity, whether servers are down, and the rules left unjudged."""
-    found = [one.found for one in servers if one.found is not None]
-    unjudged = dict.fromkeys(one.rule for each in found for one in each.unjudged if reaches(one.severity, least))
-    is_down = any(one.state in (DOWN, WAITING) for one in servers)
-    return any(each.at_least(least) for each in found), is_down, list(unjudged)
-
-
 _SERVER: Final = Column("server", "server", Unit.TEXT, 32)
 _STATE: Final = Column("state", "state", Unit.TEXT, 7, "Whether it answers, and the severity of its worst finding")
 _WORST: Final = Column("worst", "worst finding", Unit.TEXT)
@@ -143,8 +141,8 @@ def _of_maxmemory(view: HealthView) -> Cell:
 
 
 def _hit_ratio(view: HealthView) -> Cell:
-    hits, misses = view.number("keyspace_hits"), view.number("keyspace_misses")
-    return None if hits is None or misses is None or not hits + misses else hits / (hits + misses)
+    hits, reads = hits_and_reads(view) or (0.0, 0.0)
+    return hits / reads if reads else None
 
 
 def _evicted(view: HealthView) -> Cell:

@@ -45,8 +45,8 @@ _FACTS: Final = [fact for fact in Fact if fact not in (Fact.NAME, Fact.VALUE)]
 FIELD_NAMES: Final = {**{fact.value: fact.field for fact in _FACTS}, "type": "type", SLOT: SLOT}
 """The columns besides the name, with their names in files."""
 
-LONGEST_NAME: Final = 1 << 20
-"""Longer names are shortened where they are only shown."""
+LONGEST_TEXT: Final = 1 << 20
+"""Longer names and texts are shortened where they are only shown."""
 
 _WIDTHS: Final = {"type": 9, "ttl": 8, "idle": 8, "freq": 4, "enc": 10, "size": 9, "len": 11, SLOT: 5}
 """Of the columns of text; a longer value pushes the name to the right."""
@@ -147,7 +147,7 @@ class FoundKeys:
 
     def _line(self, record: KeyRecord) -> str:
         cells = [_shown(one, _value(one, record), self._display) for one in self._columns]
-        return f"{_aligned(self._columns, cells)}{self._display.name(record.key, limit=LONGEST_NAME)}"
+        return f"{_aligned(self._columns, cells)}{self._display.name(record.key, limit=LONGEST_TEXT)}"
 
     def _json(self, record: KeyRecord) -> str:
         values = {FIELD_NAMES[one]: _plain(_value(one, record)) for one in self._columns}
@@ -157,7 +157,7 @@ class FoundKeys:
         """Return the cells of a key: texts made `safe`, numbers, empty for unknown."""
         values = ["" if (value := _plain(_value(one, record))) is None else value for one in self._columns]
         texts = [safe(value) if isinstance(value, str) else value for value in values]
-        return [safe(display(record.key, limit=LONGEST_NAME)), quoted(record.key), *texts]
+        return [safe(display(record.key, limit=LONGEST_TEXT)), quoted(record.key), *texts]
 
     def _markdown(self, record: KeyRecord) -> str:
         name, in_quotes, *values = map(str, self._row(record, str))
@@ -191,14 +191,8 @@ def _shown(column: str, value: bytes | int | None, shown: Display) -> SafeText:
     return _FORMATS.get(column, humanize.count)(value)
 
 
-FORMATS: Final = ("text", "csv", "json", "jsonl", "md")
-
-LONGEST_TEXT: Final = 1 << 20
-
 _NUMBERED: Final = frozenset({"slot", "database"})
 """Columns whose numbers count nothing."""
-
-END: Final = ("coverage", "notes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,10 +233,10 @@ class StatementRows:
 
 
 def written_rows(result: StatementRows, form: str, **text_options: Any) -> Iterator[str]:
-    """Yield the text of a result in one of FORMATS, in pieces."""
+    """Yield the text of a result in pieces, as text, csv, json, jsonl or md."""
     match form:
         case "csv":
-            head = [[*map(guarded, result.columns), *END]]
+            head = [[*map(guarded, result.columns), *_COVERAGE]]
             yield csv_text(chain(head, ([*map(_csv, row), "", ""] for row in result.rows)))
             last: list[object] = ["" for _ in result.columns]
             yield csv_text([[*last, result.coverage.value, " ".join(result.notes)]])

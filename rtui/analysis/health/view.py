@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from statistics import fmean
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from msgspec.structs import replace as with_fields
 
@@ -198,6 +198,11 @@ class HealthView:
     report: Report | None = None
     registry: Registry | None = None
     levels: RuleLevels = field(default_factory=RuleLevels)
+
+    @classmethod
+    def of(cls, samples: tuple[Sample, ...], report: Report | None, registry: Registry | None) -> Self:
+        """Return the view of samples that are judged by the rules of a registry, if there is one."""
+        return cls(samples, report, registry, RuleLevels() if registry is None else registry.rules)
 
     @property
     def latest(self) -> Sample:

@@ -21,7 +21,6 @@ from rtui.analysis.formats.fleet import FleetServer
 from rtui.analysis.health.sample import Source
 from rtui.analysis.health.view import HealthView
 from rtui.keyspace.text.display import SafeText
-from rtui.registry.rules import RuleLevels
 from rtui.server.deployment.nodes import FILES_PER_NODE_BY_SSH, OTHER_FILES, Deployment
 from rtui.server.files import allow_open_files
 from rtui.server.health.probe import EVERY_S as SOURCES_EVERY_S
@@ -189,8 +188,7 @@ class _Entry:
         found = FleetServer(self._name(node.label, mention), node.label, tuple(labels.items()))
         if not samples:
             return found
-        registry = self._fleet.registry_of(self.target)
-        view = HealthView(samples, None, registry, RuleLevels() if registry is None else registry.rules)
+        view = HealthView.of(samples, None, self._fleet.registry_of(self.target))
         return replace(found, view=view, found=server_findings(view))
 
     def target_of(self, address: SafeText) -> Target | None:

@@ -143,10 +143,8 @@ class Health(ABC):
     def _view(self, samples: Sequence[Sample]) -> HealthView:
         """Return the view of a node's samples with the keyspace's figures."""
         from rtui.analysis.health.view import HealthView  # noqa: PLC0415 - as above
-        from rtui.registry.rules import RuleLevels  # noqa: PLC0415
 
-        levels = RuleLevels() if self._registry is None else self._registry.rules
-        return HealthView(tuple(samples), self._report(), self._registry, levels)
+        return HealthView.of(tuple(samples), self._report(), self._registry)
 
     def panels(self, node: SafeText) -> Sequence[Panel]:
         """The panels of a node, by its samples so far."""

@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Final
 
+from rtui.analysis import humanize
 from rtui.analysis.query.deciding import value_test
 from rtui.analysis.query.query import Term
 from rtui.analysis.report.document import KeyRecord
@@ -185,7 +186,7 @@ class ValueSearch:
     def notes(self) -> Iterator[SafeText]:
         """Notes on values that were not searched, as sentences."""
         for why, number in self.unread.most_common():
-            yield SafeText(f"{number:,} {'value' if number == 1 else 'values'} not searched: {why}.")
+            yield SafeText(f"{humanize.counted(number, 'value')} not searched: {why}.")
 
 
 def decoded_texts(data: bytes) -> list[bytes]:

@@ -273,21 +273,20 @@ class DumpFile:
     """The memory of that server."""
     left_out: int = 0
     """Keys that have expired since it was made and are not shown, since the server that has loaded it dropped them."""
+    has_more: bool = False
+    """Whether something follows the dump in the file, such as the commands of an append-only file."""
 
     @property
     def about(self) -> SafeText:
         """`as of 2026-11-28 02:00, dump of redis 7.2.5`."""
         return display_text(f"as of {self.made_at}, dump{f' of {self.server}' if self.server else ''}", limit=80)
 
-    has_more: bool = False
-    """Whether something follows the dump in the file, such as the commands of an append-only file."""
-
     @property
     def missing(self) -> str:
-        """What of the file is not shown; empty where all is."""
-        verbs = ("has", "is") if self.left_out == 1 else ("have", "are")
+        """The keys and parts of the file that are not shown; empty where all are."""
         from rtui.analysis.humanize import counted  # noqa: PLC0415 - imports msgspec, for which help need not wait
 
+        verbs = ("has", "is") if self.left_out == 1 else ("have", "are")
         expired = f"{counted(self.left_out, 'key')} {verbs[0]} expired since and {verbs[1]} not shown"
         more = "what follows the dump in the file is not read"
         return "; ".join(filter(None, (expired if self.left_out else "", more if self.has_more else "")))

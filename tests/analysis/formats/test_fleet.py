@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.facts import Reason
+from rtui.analysis.findings.finding import severe_and_unjudged
 from rtui.analysis.findings.server import server_findings
 from rtui.analysis.formats import written
 from rtui.analysis.formats.fleet import (
     STATES,
     FleetServer,
-    exit_code_parts,
     fleet_findings,
     fleet_json,
     fleet_page,
@@ -89,9 +89,9 @@ def test_each_server_is_counted_once(kinds: Sequence[tuple[str, str]]) -> None:
     document = json.loads(fleet_json(servers))
     assert [one["address"] for one in document["servers"]] == list(table.subjects)
     assert all(one["of_maxmemory"] is None or one["of_maxmemory"] >= 0 for one in document["servers"])
-    is_found, is_down, unjudged = exit_code_parts(servers, Severity.ERROR)
+    is_found, unjudged = severe_and_unjudged([one.found for one in servers if one.found is not None], Severity.ERROR)
     names = {kind for kind, _ in kinds}
-    assert (is_found, is_down) == ("failing" in names, "down" in names)
+    assert (is_found, any(one.is_missing for one in servers)) == ("failing" in names, "down" in names)
     assert bool(unjudged) <= ("denied" in names)
 
 

@@ -32,9 +32,9 @@ from rtui.tui.browse.schema import Level, NamePatterns, Schema
 from rtui.tui.browse.schema_view import SchemaRows
 from rtui.tui.find import FindScreen
 from rtui.tui.kit.styled_text import line_width
-from tests.server.browsing.test_name_patterns import NAMES, store_of
 from tests.servers import Server
 from tests.tui.analysed_session import report_of, with_report
+from tests.tui.browse.test_name_patterns import NAMES, store_of
 from tests.tui.browse.test_registry_lines import REGISTRY
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import COMPLETE, FixedSession, keys
