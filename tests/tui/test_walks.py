@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import fields, is_dataclass
 from itertools import chain, islice
@@ -37,6 +37,8 @@ PAINTED = "SanitisingFilter.apply"
 DEPTH, MOST = 3, 200
 """How deep values are looked into, and how many members of each."""
 
+TRIES = 5
+
 
 class Walk:
     """The functions that took or returned a value that holds `mark`, in the order in which they first did."""
@@ -57,11 +59,6 @@ class Walk:
         finally:
             sys.setprofile(None)
             threading.setprofile(None)
-
-    def hold(self, most: int) -> None:
-        """Fail where the way has become longer than `most` functions."""
-        assert self.is_painted
-        assert len(self.functions) <= most, "\n".join(self.functions)
 
     def _look(self, frame: FrameType, event: str, value: object) -> None:
         code = frame.f_code
@@ -119,41 +116,59 @@ async def analysed(pilot: Pilot[int], panel: str) -> None:
     await until(pilot, lambda: screen.source.report is not None and screen.source.status.progress.state.is_over)
 
 
+async def hold(most: int, way: Callable[[Walk], Awaitable[object]], mark: str, *, aside: tuple[str, ...] = ()) -> None:
+    """Fail where no way of five tries has at most `most` functions: a repaint that comes in between adds others."""
+    for _ in range(TRIES):
+        walk = Walk(mark, aside=aside)
+        await way(walk)
+        assert walk.is_painted
+        if len(walk.functions) <= most:
+            return
+    assert len(walk.functions) <= most, "\n".join(walk.functions)
+
+
 async def test_a_key_to_its_row(valkey: Server) -> None:
-    client = valkey.client()
-    client.mset({"apple": 1, MARK: 2})
-    walk = Walk(MARK)
-    with walk.followed():
-        async with shown(valkey):
-            pass
-    walk.hold(53)
+    valkey.client().mset({"apple": 1, MARK: 2})
+
+    async def way(walk: Walk) -> None:
+        with walk.followed():
+            async with shown(valkey):
+                pass
+
+    await hold(53, way, MARK)
 
 
 async def test_a_key_to_the_memory_panel(valkey: Server) -> None:
     fill(valkey)
-    walk = Walk(MARK, aside=("tui/browse/", "keyspace/rows/", "keyspace/store/"))
-    async with shown(valkey) as pilot:
-        with walk.followed():
-            await analysed(pilot, "2")
-            await until(pilot, lambda: walk.is_painted)
-    walk.hold(95)
+
+    async def way(walk: Walk) -> None:
+        async with shown(valkey) as pilot:
+            with walk.followed():
+                await analysed(pilot, "2")
+                await until(pilot, lambda: walk.is_painted)
+
+    await hold(95, way, MARK, aside=("tui/browse/", "keyspace/rows/", "keyspace/store/"))
 
 
 async def test_a_field_of_info_to_the_server_screen(valkey: Server) -> None:
     valkey.admin.config_set("maxmemory-policy", "volatile-ttl")
-    walk = Walk("volatile-ttl", aside=("tui/browse/",))
-    async with shown(valkey) as pilot:
-        with walk.followed():
-            await pilot.press("!", "2")
-            await until(pilot, lambda: walk.is_painted)
-    walk.hold(100)
+
+    async def way(walk: Walk) -> None:
+        async with shown(valkey) as pilot:
+            with walk.followed():
+                await pilot.press("!", "2")
+                await until(pilot, lambda: walk.is_painted)
+
+    await hold(100, way, "volatile-ttl", aside=("tui/browse/",))
 
 
 async def test_a_rule_to_the_findings_panel(valkey: Server) -> None:
     fill(valkey)
-    walk = Walk("key-big")
-    async with shown(valkey) as pilot:
-        with walk.followed():
-            await analysed(pilot, "1")
-            await until(pilot, lambda: walk.is_painted)
-    walk.hold(57)
+
+    async def way(walk: Walk) -> None:
+        async with shown(valkey) as pilot:
+            with walk.followed():
+                await analysed(pilot, "1")
+                await until(pilot, lambda: walk.is_painted)
+
+    await hold(57, way, "key-big")

@@ -7,7 +7,7 @@ start it counts from `count` on, and `a_day` for each day of that time; in the s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from ipaddress import ip_address
 from typing import Final
@@ -55,7 +55,7 @@ def _none(_view: HealthView, _counts: Counts) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class CounterRule:
-    """A rule over the sum of some counters."""
+    """A rule over the sum of some counters: of fields of INFO, or of errors."""
 
     rule: str
     word: str
@@ -63,17 +63,33 @@ class CounterRule:
     """The panel that has a line with the number since the start."""
     what: tuple[str, str]
     """One and several of them: `write refused`, `writes refused`."""
-    of: Callable[[Sample], Counts | None]
-    """Return the counters; None where they are not known."""
     command: str
     source: Source
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Words for each counter, and its field of INFO."""
+    errors: Iterable[str] = ()
+    """The codes of errors that are counted; each is its own word."""
+    expected: Callable[[Sample], float] | None = None
+    """Return the part of the counter that is no trouble."""
     evidence: Callable[[HealthView, Counts], Iterable[str]] = _none
     names_parts: bool = False
     """Whether the title says which counters it was: `12 writes refused (OOM 10, READONLY 2)`."""
 
+    def counts(self, sample: Sample) -> Counts | None:
+        """Return the counters of a sample; None where they are not known."""
+        known = {words: number(sample, name) for words, name in self.fields.items()}
+        found = {words: round(count) for words, count in known.items() if count is not None}
+        if self.fields and not found:
+            return None
+        found |= {code: count for code in self.errors if (count := sample.errors.get(code))}
+        if self.expected is None:
+            return found
+        expected = round(self.expected(sample))
+        return {words: max(0, count - expected) for words, count in found.items()}
+
     def total(self, view: HealthView) -> int | None:
         """Return the number since the start; None where it is not known."""
-        counts = self.of(view.latest)
+        counts = self.counts(view.latest)
         return None if counts is None or view.told(self.source) is None else sum(counts.values())
 
 
@@ -102,7 +118,7 @@ def _times(view: HealthView, recent: int) -> str:
 
 
 def _look(one: CounterRule, view: HealthView) -> Iterator[Finding]:
-    counts, recent = one.of(view.latest) or {}, sum(_grown(view, one.of).values())
+    counts, recent = one.counts(view.latest) or {}, sum(_grown(view, one.counts).values())
     total = sum(counts.values())
     if not _is_trouble(view, one.rule, total, recent):
         return
@@ -112,21 +128,6 @@ def _look(one: CounterRule, view: HealthView) -> Iterator[Finding]:
         title = f"{title} ({', '.join(parts)})"
     title = f"{title} {_times(view, recent)}"
     yield of_server(view, one.rule, title, command=one.command, evidence=one.evidence(view, counts))
-
-
-def _fields(**names: str) -> Callable[[Sample], Counts | None]:
-    """Return the reader of fields of INFO by words for them; None where a sample has none of them."""
-
-    def read(sample: Sample) -> Counts | None:
-        found = {words.replace("_", " "): number(sample, name) for words, name in names.items()}
-        known = {words: round(count) for words, count in found.items() if count is not None}
-        return known or None
-
-    return read
-
-
-def _of_refused(sample: Sample) -> Counts:
-    return {code: count for code in REFUSED if (count := sample.errors.get(code))}
 
 
 def _refused(view: HealthView, counts: Counts) -> Iterator[str]:
@@ -143,23 +144,13 @@ def _connections(view: HealthView, _counts: Counts) -> Iterator[str]:
         yield f"{humanize.decimal(connected)} connected now, maxclients {humanize.decimal(most)}"
 
 
-def _of_logins(sample: Sample) -> Counts:
-    return {"logins": sample.errors.get("WRONGPASS", 0)}
-
-
-def _of_denied(sample: Sample) -> Counts:
-    """Count denied commands without those of monitoring, which asks for all that its user may be allowed to."""
-    own = sum(one.rejected or 0 for name, one in sample.commands.items() if _base(name) in _EXPECTED)
-    return {"denied": max(0, sample.errors.get("NOPERM", 0) - own)}
+def _denied_to_monitoring(sample: Sample) -> int:
+    """Count the rejections of commands of monitoring, which asks for all that its user may be allowed to."""
+    return sum(one.rejected or 0 for name, one in sample.commands.items() if _base(name) in _EXPECTED)
 
 
 def _closed(_view: HealthView, counts: Counts) -> Iterator[str]:
     yield from (f"{count:,} for {why}" for why, count in counts.items() if count)
-
-
-def _of_full_syncs(sample: Sample) -> Counts | None:
-    full = number(sample, "sync_full")
-    return None if full is None else {"full": max(0, round(full - (number(sample, "connected_slaves") or 0)))}
 
 
 def _partial_syncs(view: HealthView, _counts: Counts) -> Iterator[str]:
@@ -174,10 +165,10 @@ COUNTER_RULES: Final = (
         "writes refused",
         "load",
         ("write refused", "writes refused"),
-        _of_refused,
         "redis-cli INFO errorstats",
         Source.ERROR_STATS,
-        _refused,
+        errors=REFUSED,
+        evidence=_refused,
         names_parts=True,
     ),
     CounterRule(
@@ -185,52 +176,53 @@ COUNTER_RULES: Final = (
         "connections refused",
         "clients",
         ("connection refused", "connections refused"),
-        _fields(connections="rejected_connections"),
         "redis-cli INFO stats",
         Source.INFO_STATS,
-        _connections,
+        {"connections": "rejected_connections"},
+        evidence=_connections,
     ),
     CounterRule(
         "logins-failed",
         "failed logins",
         "clients",
         ("login failed", "logins failed"),
-        _of_logins,
         "redis-cli ACL LOG",
         Source.ERROR_STATS,
+        errors=("WRONGPASS",),
     ),
     CounterRule(
         "acl-denied",
         "ACL denials",
         "clients",
         ("command denied by ACL rules", "commands denied by ACL rules"),
-        _of_denied,
         "redis-cli ACL LOG",
         Source.ERROR_STATS,
+        errors=("NOPERM",),
+        expected=_denied_to_monitoring,
     ),
     CounterRule(
         "clients-closed",
         "clients closed",
         "clients",
         ("client closed for its buffers", "clients closed for their buffers"),
-        _fields(
-            unread_output="client_output_buffer_limit_disconnections",
-            too_large_a_request="client_query_buffer_limit_disconnections",
-            the_memory_of_all_clients="evicted_clients",
-        ),
         "redis-cli INFO stats",
         Source.INFO_STATS,
-        _closed,
+        {
+            "unread output": "client_output_buffer_limit_disconnections",
+            "too large a request": "client_query_buffer_limit_disconnections",
+            "the memory of all clients": "evicted_clients",
+        },
+        evidence=_closed,
     ),
     CounterRule(
         "expire-cycles-late",
         "late expiry",
         "memory",
         ("expire cycle hit its time limit", "expire cycles hit their time limit"),
-        _fields(cycles="expired_time_cap_reached_count"),
         "redis-cli INFO stats",
         Source.INFO_STATS,
-        lambda view, _: (
+        {"cycles": "expired_time_cap_reached_count"},
+        evidence=lambda view, _: (
             [f"{stale:g} % of the keys with a TTL are expired and still there, by the server's estimate"]
             if (stale := view.number("expired_stale_perc"))
             else []
@@ -241,19 +233,20 @@ COUNTER_RULES: Final = (
         "slow AOF disk",
         "persistence",
         ("write delayed by a slow fsync", "writes delayed by slow fsyncs"),
-        _fields(fsyncs="aof_delayed_fsync"),
         "redis-cli INFO persistence",
         Source.INFO_PERSISTENCE,
+        {"fsyncs": "aof_delayed_fsync"},
     ),
     CounterRule(
         "replication-flapping",
         "full resyncs",
         "replication",
         ("repeated full resynchronisation", "repeated full resynchronisations"),
-        _of_full_syncs,
         "redis-cli INFO stats",
         Source.INFO_STATS,
-        _partial_syncs,
+        {"full": "sync_full"},
+        expected=lambda sample: number(sample, "connected_slaves") or 0,
+        evidence=_partial_syncs,
     ),
 )
 
@@ -405,7 +398,7 @@ def monitors(view: HealthView) -> Iterator[Finding]:
 
 def _is_counted(one: CounterRule, view: HealthView) -> bool:
     """Whether the server counts it, or does not say."""
-    return view.has_asked(one.source) and (one.source in view.latest.missing or one.of(view.latest) is not None)
+    return view.has_asked(one.source) and (one.source in view.latest.missing or one.counts(view.latest) is not None)
 
 
 FINDERS: Final = (
