@@ -34,13 +34,13 @@ FORMATS: Final = ("text", "csv", "json", "jsonl", "md", "parquet")
     cls=Command,
     notes="""\
 Tables (rtui help sql has their columns and examples):
-keys      name pattern type memory_bytes ttl_ms expires_at length idle_s …
+keys      key pattern type memory_bytes ttl_ms expires_at length idle_s …
 patterns  pattern keys memory_bytes max_memory_bytes without_ttl
 findings  severity rule place title keys memory_bytes query
 """,
     examples=(
         "rtui sql 'SELECT type, count(*) FROM keys GROUP BY type' prod:6379",
-        "rtui sql 'SELECT name FROM keys WHERE ttl_ms = -1' dump.rdb -o no-ttl.csv",
+        "rtui sql 'SELECT key FROM keys WHERE ttl_ms = -1' dump.rdb -o no-ttl.csv",
     ),
     codes={0: "the result is written; it says what it lacks", 130: "Ctrl-C; the result so far is written"},
 )

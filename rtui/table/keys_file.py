@@ -1,9 +1,9 @@
 """Files of keys, a row a key: written while a pass goes on, read whoever has written them, and compared.
 
-A file of Parquet has the columns of the key table, and `asked_ms`, when the facts of a key were asked, in milliseconds
-since the epoch: null where only its name is known. The metadata under METADATA hold the head of the pass (`KeysHead`).
-CSV and JSON have no metadata, and `raw` as hexadecimal digits. In CSV a name is safe to show in a terminal and a
-spreadsheet, and where that changes it, `raw` has its bytes, too.
+A file of Parquet has the columns FIELDS, named as in results of `find` and SQL: `key` for `name`, and `ttl_ms` with
+`expires_at` for `expires_ms` of the key table; `asked_ms`, when the facts of a key were asked, is null where only its
+name is known. The metadata under METADATA hold the head of the pass (`KeysHead`). CSV and JSON have no metadata, and
+`key_quoted` in place of `raw`. In CSV a name is safe to show in a terminal and a spreadsheet.
 
 Nobody trusts a file that is read: columns must have their types, numbers must be within their bounds, and rows are
 taken a slice at a time, so that a small file with very many rows in it takes no more memory than any other. Other
@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -31,13 +32,14 @@ from typing import Any, BinaryIO, Final, TypeVar
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.formats.comparison import KeyChange, KeyFate, KeyFates
 from rtui.analysis.formats.csv_and_json import guarded
 from rtui.analysis.formats.json import KeysHead, ReportFormatError, read_keys_head, write_keys_head
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.keyspace.slots import SLOTS
-from rtui.keyspace.text.display import SafeText, display, display_text
-from rtui.table.schema import LATEST_MS, NEVER, SCHEMA, names_of
+from rtui.keyspace.text.display import SafeText, display, display_text, quoted
+from rtui.table.schema import LATEST_MS, NEVER, SCHEMA, keys_of, names_of
 
 T = TypeVar("T")
 
@@ -48,6 +50,18 @@ METADATA: Final = "rtui"
 
 COLUMNS: Final = pl.Schema({**SCHEMA, "asked_ms": pl.Int64()})
 """All columns in their order."""
+
+_NAMES: Final = {"name": ["key"], "expires_ms": ["ttl_ms", "expires_at"]}
+"""The columns of a file for a column of the key table, unless it is the one of its name."""
+
+FIELDS: Final = pl.Schema(
+    {
+        one: pl.Datetime("ms") if one == "expires_at" else kind
+        for name, kind in COLUMNS.items()
+        for one in _NAMES.get(name, [name])
+    }
+)
+"""All columns of a file in their order."""
 
 SLICE: Final = 1 << 17
 """Rows that are read at once."""
@@ -71,7 +85,10 @@ MOST_BYTES: Final = 1 << 45
 """Bytes of a key, its length, and its seconds without access: more makes no sense, and would not fit into sums."""
 
 _TEXT: Final = (pl.String, pl.Categorical, pl.Enum)
-_KINDS: Final = {pl.String: (pl.String,), pl.Categorical: _TEXT, pl.Binary: (pl.Binary,), pl.Boolean: (pl.Boolean,)}
+_KINDS: Final[dict[Any, tuple[Any, ...]]] = {
+    pl.Categorical: _TEXT,
+    **{kind: (kind,) for kind in (pl.String, pl.Binary, pl.Boolean, pl.Datetime)},
+}
 
 _BOUNDS: Final = {
     "expires_ms": (NEVER, LATEST_MS),
@@ -93,15 +110,32 @@ class KeysFileError(ValueError):
 class _Part:
     path: Path
     height: int
-    columns: frozenset[str]
+    fields: frozenset[str]
+
+    @property
+    def columns(self) -> Iterator[str]:
+        """The columns of the key table that the file has."""
+        return (name for name in COLUMNS if not self.fields.isdisjoint(_NAMES.get(name, [name])))
 
     def rows(self) -> pl.LazyFrame:
-        """Return the rows with all columns; what the file lacks is null."""
+        """Return the rows with all columns of the key table; what the file lacks is null."""
         casts = (
-            pl.col(name).cast(kind) if name in self.columns else pl.lit(None, kind).alias(name)
-            for name, kind in COLUMNS.items()
+            pl.lit(None, kind).alias(name)
+            if name not in self.fields
+            else pl.col(name).dt.cast_time_unit("ms")
+            if name == "expires_at"
+            else pl.col(name).cast(kind)
+            for name, kind in FIELDS.items()
         )
-        return pl.scan_parquet(self.path, glob=False, hive_partitioning=False, use_statistics=False).select(casts)
+        rows = pl.scan_parquet(self.path, glob=False, hive_partitioning=False, use_statistics=False).select(casts)
+        ttl, asked = pl.col("ttl_ms"), pl.col("asked_ms")
+        expires = pl.coalesce(
+            pl.when(ttl == NO_EXPIRY).then(pl.lit(NEVER, pl.Int64)),
+            pl.col("expires_at").cast(pl.Int64),
+            pl.when((ttl >= 0) & (ttl <= LATEST_MS - asked)).then(asked + ttl),
+        )
+        made = {"name": pl.col("key"), "expires_ms": expires}
+        return rows.select(made.get(name, pl.col(name)).alias(name) for name in COLUMNS)
 
 
 @dataclass(slots=True)
@@ -213,10 +247,10 @@ def _check_frame(path: Path) -> None:
 
 def _part(path: Path) -> tuple[_Part, KeysHead | None]:
     schema = pl.read_parquet_schema(path)
-    if "name" not in schema:
-        raise KeysFileError(SafeText("It has no column name: it is no file of keys"))
+    if "key" not in schema:
+        raise KeysFileError(SafeText("It has no column key: it is no file of keys"))
     columns = set()
-    for name, kind in COLUMNS.items():
+    for name, kind in FIELDS.items():
         given = schema.get(name, pl.Null())
         if isinstance(given, pl.Null):
             continue
@@ -285,6 +319,11 @@ LOOK_S: Final = 0.1
 
 _ODD: Final = r"^[=+\-@\t\r＝＋－＠]|[\p{C}\p{Zl}\p{Zp}]"
 """Names that CSV does not have as they are."""
+
+_PLAIN: Final = r"^[ !#-\[\]-~]*$"
+"""Names that stand in quotes as they are."""
+
+_LAST_MOMENT: Final = datetime(9999, 12, 31, 23, 59, 59, 999_000)
 
 
 class KeysWriter:
@@ -356,6 +395,7 @@ class KeysWriter:
         self, columns: list[str] | None, predicate: pl.Expr | None, most: int | None, size: int | None
     ) -> Iterator[pl.DataFrame]:
         while (table := self._tables.get()) is not None:
+            table = _with_fields(table)
             yield from [table] if self._form == "parquet" else table.iter_slices(TEXT_ROWS)
         if self._is_given_up:
             raise OSError(0, "It was given up")
@@ -370,16 +410,16 @@ class KeysWriter:
     def _begin(self) -> None:
         """Begin to write: in the background, since Polars would take every Ctrl-C for itself where it is waited for."""
         self._clear()
-        rows = register_io_source(self._rows, schema=COLUMNS)
+        rows = register_io_source(self._rows, schema=FIELDS)
         place = self._place
-        if self._form == "csv":
-            sink = rows.map_batches(_for_csv, schema=_TEXTS, streamable=True).sink_csv(place, lazy=True)
-        elif self._form == "jsonl":
-            sink = rows.with_columns(pl.col("raw").bin.encode("hex")).sink_ndjson(place, lazy=True)
-        else:
+        if self._form == "parquet":
             to = pl.PartitionBy(place, key="node", include_key=True) if isinstance(place, Path) else place
             how: dict[str, Any] = {"row_group_size": ROW_GROUP, "metadata": self._metadata, "mkdir": True}
             sink = rows.sink_parquet(to, **how, lazy=True)
+        else:
+            made = partial(_for_text, is_csv=self._form == "csv")
+            text = rows.map_batches(made, schema=_TEXTS, streamable=True)
+            sink = text.sink_csv(place, lazy=True) if self._form == "csv" else text.sink_ndjson(place, lazy=True)
         self._query = sink.collect(background=True, engine="streaming")
 
     def _clear(self) -> None:
@@ -392,18 +432,35 @@ class KeysWriter:
             self._place.truncate()
 
 
-_TEXTS: Final = pl.Schema({**COLUMNS, "raw": pl.String()})
+def _with_fields(table: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of the key table with the columns of a file."""
+    expires, is_never = pl.col("expires_ms"), pl.col("expires_ms") == NEVER
+    ttl = pl.when(is_never).then(pl.lit(NO_EXPIRY, pl.Int64)).otherwise((expires - pl.col("asked_ms")).clip(0))
+    moment = pl.when(~is_never).then(expires).cast(FIELDS["expires_at"])
+    made = pl.col("name").alias("key"), ttl.alias("ttl_ms"), moment.alias("expires_at")
+    return table.with_columns(made).select(FIELDS.names())
 
 
-def _for_csv(table: pl.DataFrame) -> pl.DataFrame:
-    """Return rows with safe names, and the bytes of names in hexadecimal digits where these are not the same."""
-    odd = table["name"].str.contains(_ODD)
-    raw = pl.when(odd).then(pl.coalesce("raw", pl.col("name").cast(pl.Binary))).otherwise("raw")
-    table = table.with_columns(raw.bin.encode("hex").alias("raw"))
-    if odd.any():
-        shown = [guarded(display(name.encode())) for name in table["name"].filter(odd).to_list()]
-        table = table.with_columns(table["name"].scatter(odd.arg_true(), shown))
-    return table
+_TEXTS: Final = pl.Schema(
+    {
+        "key_quoted" if name == "raw" else name: pl.String() if name in ("raw", "expires_at") else kind
+        for name, kind in FIELDS.items()
+    }
+)
+
+
+def _for_text(table: pl.DataFrame, *, is_csv: bool) -> pl.DataFrame:
+    """Return rows as CSV or lines of JSON have them; moments after the year 9999 become its end."""
+    keys, plain = table["key"], table["key"].str.contains(_PLAIN)
+    names = pl.col("key").alias("name"), "raw"
+    others = keys_of(table.filter(~plain).select(names))
+    in_quotes = ('"' + keys + '"').scatter((~plain).arg_true(), [quoted(key) for key in others])
+    expires = table["expires_at"].clip(upper_bound=_LAST_MOMENT).dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
+    if not is_csv:
+        keys = keys.zip_with(table["raw"].is_null(), pl.Series([None], dtype=pl.String))
+    elif (odd := keys.str.contains(_ODD)).any():
+        keys = keys.scatter(odd.arg_true(), [guarded(display(key)) for key in keys_of(table.filter(odd).select(names))])
+    return table.with_columns(keys.alias("key"), in_quotes.alias("key_quoted"), expires).select(_TEXTS.names())
 
 
 PART_ROWS: Final = 1_000_000

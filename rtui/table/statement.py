@@ -38,8 +38,8 @@ LONGEST_ALIAS: Final = 200
 
 TABLES: Final[Mapping[str, Mapping[str, str]]] = {
     "keys": {
-        "name": "the key; bytes that are not UTF-8 as \\xff",
-        "name_quoted": "every byte of it, for redis-cli --quoted-input",
+        "key": "the key; bytes that are not UTF-8 as \\xff",
+        "key_quoted": "every byte of it, for redis-cli --quoted-input",
         "pattern": "its pattern, such as user:<id>",
         "type": "string, hash, …",
         "encoding": "listpack, hashtable, …",
@@ -303,7 +303,7 @@ class _Writer:
             after = f" FROM {self._source(source.this)}"
         after += "".join(self._join(join) for join in node.args.get("joins") or ())
         if not node.expressions:
-            self._refuse(node, "say which columns: SELECT name, memory_bytes FROM keys")
+            self._refuse(node, "say which columns: SELECT key, memory_bytes FROM keys")
         text = f"SELECT {'DISTINCT ' if distinct is not None else ''}{self._projections(node.expressions)}{after}"
         if (where := node.args.get("where")) is not None:
             text += f" WHERE {self._value(where.this)}"
@@ -640,7 +640,7 @@ PATTERN_SOURCES: Final = {
 """The columns of `keys` that columns of `patterns` are made of."""
 
 _MEANT: Final = {
-    "key": "name", "key_quoted": "name_quoted", "ttl": "ttl_ms", "size": "memory_bytes", "memory": "memory_bytes",
+    "name": "key", "name_quoted": "key_quoted", "ttl": "ttl_ms", "size": "memory_bytes", "memory": "memory_bytes",
     "bytes": "memory_bytes", "len": "length", "idle": "idle_s", "idle_seconds": "idle_s", "freq": "frequency",
     "enc": "encoding", "db": "database", "namespace": "pattern", "count": "keys", "expires": "expires_at",
 }  # fmt: skip

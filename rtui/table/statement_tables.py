@@ -31,7 +31,7 @@ from rtui.table.rows import KeptChunk
 from rtui.table.schema import NEVER
 from rtui.table.statement import Statement
 
-_STRINGS: Final = ("name", "name_quoted", "pattern", "type", "encoding", "node")
+_STRINGS: Final = ("key", "key_quoted", "pattern", "type", "encoding", "node")
 
 KEYS: Final = {
     **dict.fromkeys(_STRINGS, pl.String()),
@@ -46,8 +46,8 @@ FINDINGS: Final = {
 }
 
 _SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
-    "name_quoted": ("name", "raw"), "pattern": ("name", "raw", "memory_bytes"), "ttl_ms": ("expires_ms",),
-    "expires_at": ("expires_ms",),
+    "key": ("name",), "key_quoted": ("name", "raw"), "pattern": ("name", "raw", "memory_bytes"),
+    "ttl_ms": ("expires_ms",), "expires_at": ("expires_ms",),
 }  # fmt: skip
 """The columns of the key table that a column is made of, unless it is the one of its name."""
 
@@ -82,11 +82,12 @@ def keys_table(chunk: KeptChunk, columns: Sequence[str], now_ms: int, patterns: 
     table = chunk.columns(dict.fromkeys(needed or ["name"]))
     expires, is_never = pl.col("expires_ms").cast(pl.Int64), pl.col("expires_ms") == NEVER
     made: dict[str, pl.Expr | pl.Series] = {
+        "key": pl.col("name"),
         "ttl_ms": pl.when(is_never).then(pl.lit(NO_EXPIRY, pl.Int64)).otherwise((expires - now_ms).clip(0)),
         "expires_at": pl.when(is_never).then(None).otherwise(expires).cast(KEYS["expires_at"]),
     }
-    if "name_quoted" in columns:
-        made["name_quoted"] = pl.struct("name", "raw").map_batches(_quoted, pl.String(), is_elementwise=True)
+    if "key_quoted" in columns:
+        made["key_quoted"] = pl.struct("name", "raw").map_batches(_quoted, pl.String(), is_elementwise=True)
     if patterns is not None:
         made["pattern"] = patterns
     return table.select(

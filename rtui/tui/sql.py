@@ -241,8 +241,8 @@ class SqlScreen(RowsScreen[bytes | None]):
             given = await answer(process, statement, report, rows, registry=self._registry, most_rows=MOST_ROWS)
         columns, names = tuple(given.rows.columns), tuple[bytes, ...]()
         result = StatementRows(text, columns, given.rows.rows(), given.is_cut, given.notes)
-        if "name" in columns and rows is not None:
-            names = await asyncio.to_thread(keys_of_names, rows, given.rows["name"])
+        if "key" in columns and rows is not None:
+            names = await asyncio.to_thread(keys_of_names, rows, given.rows["key"])
         return result, replace(result.table, subjects=names)
 
     def action_back(self) -> None:

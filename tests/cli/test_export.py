@@ -107,7 +107,7 @@ def test_what_needs_a_server_does_not_take_a_file_for_one(
 ) -> None:
     """It must not end up at a server on this machine."""
     path = tmp_path / "keys.parquet"
-    pl.DataFrame({"name": ["a"]}).write_parquet(path)
+    pl.DataFrame({"key": ["a"]}).write_parquet(path)
     command, *words = line.split()
     assert run([command, *(["-u"] if command == "slot" else []), str(path), *words]) in (
         ExitCode.USAGE,

@@ -17,7 +17,7 @@ from tests.servers import Server
 pytestmark = pytest.mark.slow
 
 GROUPED = "SELECT type, count(*) AS keys, sum(length) AS length FROM keys GROUP BY type ORDER BY 1"
-ODD = "SELECT name, name_quoted, ttl_ms, 1.0 / 0 AS x FROM keys WHERE type = 'string' ORDER BY name_quoted"
+ODD = "SELECT key, key_quoted, ttl_ms, 1.0 / 0 AS x FROM keys WHERE type = 'string' ORDER BY key_quoted"
 
 
 def plant(server: Server) -> None:
@@ -46,18 +46,18 @@ def test_a_server_in_every_format(valkey: Server, tmp_path: Path, capsys: pytest
     for name in names.values():
         assert run(["sql", ODD, valkey.url, "--pace", "full", "-o", name]) == 0
     found = json.loads(Path(names["json"]).read_text())
-    evil = {"name": "=evil\x1b[31m", "name_quoted": '"=evil\\x1b[31m"', "ttl_ms": -1, "x": None}
-    odd = {"name": "odd\\xff", "name_quoted": '"odd\\xff"', "ttl_ms": -1, "x": None}
+    evil = {"key": "=evil\x1b[31m", "key_quoted": '"=evil\\x1b[31m"', "ttl_ms": -1, "x": None}
+    odd = {"key": "odd\\xff", "key_quoted": '"odd\\xff"', "ttl_ms": -1, "x": None}
     assert found["rows"] == [evil, odd]
     assert (found["statement"], found["coverage"], found["more"]) == (ODD, "exact", False)
     *lines, end = map(json.loads, Path(names["jsonl"]).read_text().splitlines())
     assert lines == [evil, odd] and end["listed"] == 2
     rows = list(csv.DictReader(StringIO(Path(names["csv"]).read_text())))
-    assert [row["name"] for row in rows] == ["'=evil␛[31m", "odd\\xff", ""]
+    assert [row["key"] for row in rows] == ["'=evil␛[31m", "odd\\xff", ""]
     assert rows[-1]["coverage"] == "exact"
     assert "\x1b" not in Path(names["md"]).read_text()
     table = pl.read_parquet(names["parquet"])
-    assert table["name"].to_list() == ["=evil\x1b[31m", "odd\\xff"]
+    assert table["key"].to_list() == ["=evil\x1b[31m", "odd\\xff"]
     assert json.loads(pl.read_parquet_metadata(names["parquet"])["rtui"])["coverage"] == "exact"
 
 
@@ -87,10 +87,10 @@ def test_findings_are_those_of_a_check(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        ("SELECT nmae FROM keys", "       ^^^^\n  There is no column nmae; did you mean name?"),
+        ("SELECT kye FROM keys", "       ^^^^\n  There is no column kye; did you mean key?"),
         ("DROP TABLE keys", "Begin with SELECT or WITH, not with DROP"),
         ("SELECT * FROM read_csv('/etc/passwd')", "A table is keys, patterns or findings"),
-        ("SELECT name FROM keys WHERE slot > 'a'", "Cannot compare string with numeric type"),
+        ("SELECT key FROM keys WHERE slot > 'a'", "Cannot compare string with numeric type"),
     ],
 )
 def test_a_wrong_statement_ends_before_the_server_is_asked(
@@ -104,7 +104,7 @@ def test_a_wrong_statement_ends_before_the_server_is_asked(
 
 def test_a_long_result_says_that_there_is_more(valkey: Server, capsys: pytest.CaptureFixture[str]) -> None:
     plant(valkey)
-    assert run(["sql", "SELECT name FROM keys", valkey.url, "--limit", "3", "--format", "json", "--pace", "full"]) == 0
+    assert run(["sql", "SELECT key FROM keys", valkey.url, "--limit", "3", "--format", "json", "--pace", "full"]) == 0
     out, err = capsys.readouterr()
     found = json.loads(out)
     assert (found["listed"], found["more"], found["coverage"]) == (3, True, "partial")
@@ -139,12 +139,12 @@ def test_a_file_of_keys_says_what_its_server_says(
     path = str(tmp_path / "keys.parquet")
     assert run(["export", valkey.url, "-o", path, "--pace", "full"]) == 0
     capsys.readouterr()
-    asked = "SELECT name_quoted, pattern, type, memory_bytes FROM keys ORDER BY name_quoted"
+    asked = "SELECT key_quoted, pattern, type, memory_bytes FROM keys ORDER BY key_quoted"
     texts = []
     for place in (valkey.url, path):
         assert run(["sql", asked, place, "--format", "jsonl", "--pace", "full"]) == 0
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1]
     assert len(texts[0].splitlines()) == 24
-    assert run(["sql", "SELECT ttl_ms FROM keys WHERE name = 'expires'", path, "--format", "jsonl"]) == 0
+    assert run(["sql", "SELECT ttl_ms FROM keys WHERE key = 'expires'", path, "--format", "jsonl"]) == 0
     assert 3_500_000 < json.loads(capsys.readouterr().out.splitlines()[0])["ttl_ms"] <= 3_600_000

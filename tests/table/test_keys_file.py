@@ -21,8 +21,9 @@ from msgspec import structs
 
 from rtui.analysis.formats.comparison import KeyFate
 from rtui.analysis.report.document import CoverageKind, Report
-from rtui.table.keys_file import COLUMNS, METADATA, SLICE, KeysFile, KeysFileError, KeysWriter, compare_keys
-from rtui.table.schema import NEVER, keys_of, names_of
+from rtui.keyspace.text.display import quoted
+from rtui.table.keys_file import COLUMNS, FIELDS, METADATA, SLICE, KeysFile, KeysFileError, KeysWriter, compare_keys
+from rtui.table.schema import LATEST_MS, NEVER, keys_of, names_of
 from tests.made_report import made_report
 from tests.table.test_rows import tables
 
@@ -74,16 +75,27 @@ def test_a_folder_has_a_part_for_each_node(tmp_path: Path) -> None:
     assert file.head.rows == file.height == 2 * len(nodes)
 
 
-def test_other_formats_have_every_byte_of_a_name(tmp_path: Path) -> None:
-    keys = [b"user:1", b"=cmd|' /C calc'!A0", b"\xff\xfe", "é\u202e".encode(), b'a"\n,b', b"\x1b[2J"]
-    lines = written(tmp_path / "keys.jsonl", rows_of(*keys, memory_bytes=7), form="jsonl").read_text()
+def test_texts_have_the_columns_of_results_and_every_byte_of_a_key(tmp_path: Path) -> None:
+    keys = [b"user:1", b"=cmd|' /C calc'!A0", b"\xff\xfe", "é\u202e".encode(), b'a"\n,b', b"\x1b[2J", b"a\\b", b""]
+    facts = {
+        "memory_bytes": 7,
+        "asked_ms": 1_000,
+        "expires_ms": pl.Series([NEVER, 3_500, LATEST_MS, 0, None] + 3 * [9]),
+    }
+    rows = rows_of(*keys, **facts)
+    ttl_ms = [-1, 2_500, LATEST_MS - 1_000, 0, None, 0, 0, 0]
+    moments = [None, "1970-01-01T00:00:03.500Z", "9999-12-31T23:59:59.999Z", "1970-01-01T00:00:00.000Z", None]
+    lines = written(tmp_path / "keys.jsonl", rows, form="jsonl").read_text()
     found = [json.loads(line) for line in lines.splitlines()]
-    assert [bytes.fromhex(one["raw"]) if one["raw"] else one["name"].encode() for one in found] == keys
-    text = written(tmp_path / "keys.csv", rows_of(*keys, memory_bytes=7), form="csv").read_text()
-    rows = [*csv.DictReader(text.splitlines(keepends=True))]
-    assert [bytes.fromhex(one["raw"]) if one["raw"] else one["name"].encode() for one in rows] == keys
-    assert not any(ord(character) < 32 or character == "\u202e" for one in rows for character in one["name"])
-    assert {one["memory_bytes"] for one in rows} == {"7"}
+    assert [one["key"] for one in found] == [None if key == b"\xff\xfe" else key.decode() for key in keys]
+    assert ([one["ttl_ms"] for one in found], [one["expires_at"] for one in found][:5]) == (ttl_ms, moments)
+    text = written(tmp_path / "keys.csv", rows, form="csv").read_text()
+    table = [*csv.DictReader(text.splitlines(keepends=True))]
+    for some in (found, table):
+        assert [one["key_quoted"] for one in some] == [quoted(key) for key in keys]
+    assert not any(ord(character) < 32 or character == "\u202e" for one in table for character in one["key"])
+    assert [*table[0]] == [*found[0]] == ["key", "key_quoted", *FIELDS.names()[2:]]
+    assert {one["memory_bytes"] for one in table} == {"7"}
 
 
 def test_other_programs_read_the_same(tmp_path: Path) -> None:
@@ -95,11 +107,11 @@ def test_other_programs_read_the_same(tmp_path: Path) -> None:
     )
     path = written(tmp_path / "keys.parquet", table)
     arrow = pq.read_table(path)
-    assert arrow.column_names == COLUMNS.names()
+    assert arrow.column_names == FIELDS.names()
     assert sum(filter(None, arrow["memory_bytes"].to_pylist())) == table["memory_bytes"].sum()
     assert arrow["raw"].to_pylist() == [None, b"\xff", None]
     assert json.loads(pq.read_metadata(path).metadata[METADATA.encode()])["rows"] == 3
-    sums = "count(*), sum(memory_bytes), count(*) FILTER (expires_ms = -1)"
+    sums = "count(*), sum(memory_bytes), count(*) FILTER (ttl_ms = -1)"
     query = f"SELECT type, {sums} FROM read_parquet(?) GROUP BY 1 ORDER BY 1"  # noqa: S608
     assert duckdb.execute(query, [str(path)]).fetchall() == [
         ("hash", 1, None, 0),
@@ -108,18 +120,18 @@ def test_other_programs_read_the_same(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_program(tmp_path: Path) -> None:
-    """Few columns, other whole numbers and texts, and some that are nobody's business."""
+    """Few columns, other whole numbers, texts and moments, and some that are nobody's business."""
     path = tmp_path / "keys.parquet"
     duckdb.execute(
-        f"COPY (SELECT 'k:' || i AS name, 'string'::ENUM('string', 'hash') AS type, i::UTINYINT AS memory_bytes, "  # noqa: S608
-        f"{{'a': i}} AS owner FROM range(200) t(i)) TO '{path}'"
+        f"COPY (SELECT 'k:' || i AS key, 'string'::ENUM('string', 'hash') AS type, i::UTINYINT AS memory_bytes, "  # noqa: S608
+        f"make_timestamptz(i * 1000000) AS expires_at, {{'a': i}} AS owner FROM range(200) t(i)) TO '{path}'"
     )
     file = KeysFile.open(path)
     (found,) = file.tables()
     assert found.schema == COLUMNS
     assert (file.head, file.height, found["memory_bytes"].sum()) == (None, 200, sum(range(200)))
-    assert file.columns == {"name", "type", "memory_bytes"}
-    assert found["length"].null_count() == 200
+    assert file.columns == {"name", "type", "memory_bytes", "expires_ms"}
+    assert (found["length"].null_count(), found["expires_ms"].to_list()) == (200, [*range(0, 200_000, 1_000)])
     assert file.lazy().select(pl.col("name").n_unique()).collect().item() == 200
 
 
@@ -131,18 +143,19 @@ def test_a_name_that_contradicts_its_bytes_is_that_of_the_bytes(tmp_path: Path) 
 
 
 WRONG: dict[str, tuple[pl.DataFrame, str]] = {
-    "no name": (pl.DataFrame({"key": ["a"]}), "no column name"),
-    "no names": (pl.DataFrame({"name": ["a", None]}), "has no name"),
-    "a number as name": (pl.DataFrame({"name": [1]}), "name is Int64"),
-    "nested": (pl.DataFrame({"name": ["a"], "type": [{"a": 1}]}), "type is Struct"),
-    "a list": (pl.DataFrame({"name": ["a"], "memory_bytes": [[1]]}), "memory_bytes is List"),
-    "text as number": (pl.DataFrame({"name": ["a"], "slot": ["5"]}), "slot is String"),
-    "a fraction": (pl.DataFrame({"name": ["a"], "memory_bytes": [0.5]}), "memory_bytes is Float64"),
-    "below 0": (pl.DataFrame({"name": ["a", "b"], "memory_bytes": [1, -5]}), "memory_bytes has -5"),
-    "no such slot": (pl.DataFrame({"name": ["a"], "slot": [16_384]}), "slot has 16,384"),
-    "too large": (pl.DataFrame({"name": ["a"], "length": pl.Series([1 << 63], dtype=pl.UInt64)}), "damaged"),
-    "sums": (pl.DataFrame({"name": ["a"] * SLICE}).with_columns(length=1 << 45, memory_bytes=1 << 45), "add up"),
-    "many types": (pl.DataFrame({"name": ["a"] * 30_000, "type": [str(one) for one in range(30_000)]}), "values"),
+    "no key": (pl.DataFrame({"name": ["a"]}), "no column key"),
+    "no names": (pl.DataFrame({"key": ["a", None]}), "has no name"),
+    "a number as name": (pl.DataFrame({"key": [1]}), "key is Int64"),
+    "nested": (pl.DataFrame({"key": ["a"], "type": [{"a": 1}]}), "type is Struct"),
+    "a list": (pl.DataFrame({"key": ["a"], "memory_bytes": [[1]]}), "memory_bytes is List"),
+    "a number as moment": (pl.DataFrame({"key": ["a"], "expires_at": [5]}), "expires_at is Int64"),
+    "text as number": (pl.DataFrame({"key": ["a"], "slot": ["5"]}), "slot is String"),
+    "a fraction": (pl.DataFrame({"key": ["a"], "memory_bytes": [0.5]}), "memory_bytes is Float64"),
+    "below 0": (pl.DataFrame({"key": ["a", "b"], "memory_bytes": [1, -5]}), "memory_bytes has -5"),
+    "no such slot": (pl.DataFrame({"key": ["a"], "slot": [16_384]}), "slot has 16,384"),
+    "too large": (pl.DataFrame({"key": ["a"], "length": pl.Series([1 << 63], dtype=pl.UInt64)}), "damaged"),
+    "sums": (pl.DataFrame({"key": ["a"] * SLICE}).with_columns(length=1 << 45, memory_bytes=1 << 45), "add up"),
+    "many types": (pl.DataFrame({"key": ["a"] * 30_000, "type": [str(one) for one in range(30_000)]}), "values"),
 }  # fmt: skip
 
 
@@ -158,7 +171,7 @@ def test_what_makes_no_sense_is_refused(wrong: str, tmp_path: Path) -> None:
     "metadata", ["", "[]", '{"format": "rtui keys"}', '{"format": "rtui report", "schema": 1}', "[" * 99_999]
 )
 def test_metadata_are_not_trusted(metadata: str, tmp_path: Path) -> None:
-    pl.DataFrame({"name": ["a"]}).write_parquet(tmp_path / "keys.parquet", metadata={METADATA: metadata})
+    pl.DataFrame({"key": ["a"]}).write_parquet(tmp_path / "keys.parquet", metadata={METADATA: metadata})
     with pytest.raises(KeysFileError, match="Its metadata are damaged"):
         KeysFile.open(tmp_path / "keys.parquet")
 
@@ -210,7 +223,7 @@ def test_a_small_file_with_very_many_rows_is_read_a_slice_at_a_time(tmp_path: Pa
     """One name of 100 KB in four million rows would take 400 GB if all were handed on at once."""
     path = tmp_path / "keys.parquet"
     same = pa.DictionaryArray.from_arrays(pa.array(np.zeros(4_000_000, np.int32)), pa.array(["x" * 100_000]))
-    pq.write_table(pa.table({"name": same}), path, row_group_size=4_000_000, store_schema=False)
+    pq.write_table(pa.table({"key": same}), path, row_group_size=4_000_000, store_schema=False)
     assert path.stat().st_size < 2_000_000
     tables = KeysFile.open(path).tables()
     assert next(tables).height <= 1_000

@@ -41,9 +41,9 @@ async def test_a_statement_leads_to_keys(valkey: Server, tmp_path: Path) -> None
         await ask(visitor, EXAMPLE)
         await visitor.until_shown("2 rows", "user:<id>:profile", "odd\\xff")
         await visitor.press("slash")
-        await ask(visitor, "SELECT nmae FROM keys")
-        await visitor.until_shown("There is no column nmae; did you mean name?")
-        await ask(visitor, "SELECT name FROM keys WHERE type = 'zset'")
+        await ask(visitor, "SELECT kye FROM keys")
+        await visitor.until_shown("There is no column kye; did you mean key?")
+        await ask(visitor, "SELECT key FROM keys WHERE type = 'zset'")
         await visitor.until_shown("No rows ·")
         await ask(
             visitor, "SELECT count(*) FROM keys a, keys b, keys c, keys d, keys e, keys f WHERE a.slot + f.slot = 1"
@@ -51,7 +51,7 @@ async def test_a_statement_leads_to_keys(valkey: Server, tmp_path: Path) -> None
         await visitor.until_shown("running; Escape ends it")
         await visitor.press("escape")
         await visitor.until_shown("It was ended.")
-        await ask(visitor, "SELECT name, memory_bytes FROM keys ORDER BY 2 DESC LIMIT 3")
+        await ask(visitor, "SELECT key, memory_bytes FROM keys ORDER BY 2 DESC LIMIT 3")
         await visitor.until_shown("3 rows", "odd\\xff")
         await visitor.press("enter")
         await visitor.until(lambda: visitor.is_browsing and visitor.detail.key == b"odd\xff", "the key in the tree")

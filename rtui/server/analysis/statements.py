@@ -161,7 +161,7 @@ async def answer(
 
 
 def keys_of_names(rows: PassRows, names: pl.Series) -> tuple[bytes, ...]:
-    """Return the keys that a column `name` of a result means; of names that are not UTF-8, by the rows."""
+    """Return the keys that a column `key` of a result means; of names that are not UTF-8, by the rows."""
     import polars as pl  # noqa: PLC0415 - imported by then
 
     odd = names.filter(names.str.contains("\\x", literal=True)).unique()

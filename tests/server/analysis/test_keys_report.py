@@ -122,7 +122,7 @@ def test_several_files_add_up_to_one_pass_over_all(
 
 def test_what_a_file_does_not_say_is_not_known(tmp_path: Path) -> None:
     """A file of another program may have all keys or not, and lacks facts, which are no zeros."""
-    pl.DataFrame({"name": ["a:1", "a:2"], "memory_bytes": [5, None]}).write_parquet(tmp_path / "keys.parquet")
+    pl.DataFrame({"key": ["a:1", "a:2"], "memory_bytes": [5, None]}).write_parquet(tmp_path / "keys.parquet")
     report = report_of([opened(tmp_path / "keys.parquet")], AnalysisOptions())
     head, stats = report.head, report.summary.root.stats
     assert (head.coverage.kind, head.coverage.reason) == (CoverageKind.PARTIAL, UNTOLD)

@@ -28,7 +28,7 @@ from tests.made_report import made_report
 from tests.server.targets import eventually
 
 EXPLODES = "SELECT count(*) FROM keys a, keys b, keys c WHERE a.memory_bytes + b.memory_bytes + c.memory_bytes = 1"
-NEEDS_MEMORY = "SELECT a.name || b.name || c.name AS n, count(*) FROM keys a, keys b, keys c GROUP BY 1 ORDER BY 1"
+NEEDS_MEMORY = "SELECT a.key || b.key || c.key AS n, count(*) FROM keys a, keys b, keys c GROUP BY 1 ORDER BY 1"
 
 
 def kept(count: int = 5_000) -> PassRows:
@@ -68,9 +68,9 @@ async def test_a_process_runs_one_statement_after_the_other(process: StatementPr
     assert rows[0] == ("user:<id>:cart", 4_998, 49_980, -1, None)
     assert {row[0] for row in rows} == {"user:<id>:cart", "odd:\\xff", "-1"}
     assert not is_cut
-    rows, is_cut = await run(process, "SELECT name, name_quoted FROM keys WHERE name LIKE 'odd%'", most_rows=1)
+    rows, is_cut = await run(process, "SELECT key, key_quoted FROM keys WHERE key LIKE 'odd%'", most_rows=1)
     assert (rows, is_cut) == ([("odd:\\xff", '"odd:\\xff"')], False)
-    rows, is_cut = await run(process, "SELECT name FROM keys ORDER BY name", most_rows=2)
+    rows, is_cut = await run(process, "SELECT key FROM keys ORDER BY key", most_rows=2)
     assert (rows, is_cut) == ([("-1",), ("odd:\\xff",)], True)
     rows, _ = await run(process, "SELECT keys, memory_bytes, without_ttl FROM patterns ORDER BY keys DESC LIMIT 1")
     assert rows == [(4_998, 49_980, 4_998)]
@@ -78,13 +78,13 @@ async def test_a_process_runs_one_statement_after_the_other(process: StatementPr
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "sql", ["SELECT name FROM keys WHERE slot > 'a'", "SELECT name, count(*) FROM keys GROUP BY type"]
+    "sql", ["SELECT key FROM keys WHERE slot > 'a'", "SELECT key, count(*) FROM keys GROUP BY type"]
 )
 async def test_what_polars_cannot_do_is_known_before_any_key_is_asked(process: StatementProcess, sql: str) -> None:
     with pytest.raises(StatementFailed) as failed:
         await process.check(read_statement(sql))
     assert "\n" not in failed.value.happened
-    await process.check(read_statement("SELECT name FROM keys"))
+    await process.check(read_statement("SELECT key FROM keys"))
 
 
 @pytest.mark.slow
@@ -159,7 +159,7 @@ def test_a_result_says_what_it_is_not_over() -> None:
         unread=2,
     )
     partial = structs.replace(report, head=structs.replace(report.head, coverage=coverage))
-    said = notes_of(read_statement("SELECT name FROM keys"), partial, None, may_repeat=True)
+    said = notes_of(read_statement("SELECT key FROM keys"), partial, None, may_repeat=True)
     assert said == (
         "The result is over 1,204 keys, 49% of the keyspace only: it was interrupted.",
         "Left out: 2 keys with a name too long to read.",
