@@ -64,35 +64,19 @@ FINDERS: Final[tuple[Finder[Basis], ...]] = (
     Finder(keys.MIXED, keys.mixed, _knows("ttl")),
     Finder(keys.LOCK_WITHOUT_TTL, keys.locks_without_ttl, _knows("ttl")),
     Finder(keys.LOCK_LONG, keys.long_locks, keys.long_unknown),
-    Finder(
-        keys.BIG,
-        keys.big_keys,  # memory or length suffices
-        lambda basis: basis.why_unknown("type") or (basis.why_unknown("memory") if not basis.knows("length") else ""),
-    ),
+    Finder(keys.BIG, keys.big_keys,
+        lambda basis: basis.why_unknown("type") or (basis.why_unknown("memory") if not basis.knows("length") else "")),
     Finder(names.SKEW, names.skewed_tags, names.shares_unknown),
     Finder(names.CROSS, names.scattered, applies=names.is_cluster),
     Finder(names.JAVA, names.java_names, applies=lambda basis: bool(names.java_namespaces(basis))),
-    Finder(
-        keys.GROWING,
-        keys.growing_queues,
-        _knows("type", "length"),
-        lambda basis: basis.before is not None,
-        lacks="there is no earlier report (--since)",
-    ),
+    Finder(keys.GROWING, keys.growing_queues, _knows("type", "length"), lambda basis: basis.before is not None,
+        lacks="there is no earlier report (--since)"),
     Finder(encodings.NULL, encodings.tiny_strings, encodings.tiny_unknown),
-    Finder(
-        encodings.AS_HASH,
-        encodings.strings_as_hash,
-        lambda basis: basis.why_unknown("type", "ttl", "memory", "length") or encodings.string_lengths_unknown(basis),
-    ),
+    Finder(encodings.AS_HASH, encodings.strings_as_hash,
+        lambda basis: basis.why_unknown("type", "ttl", "memory", "length") or encodings.string_lengths_unknown(basis)),
     Finder(encodings.OVER, encodings.lengths_over, encodings.lengths_unknown, encodings.has_limited_types),
-    Finder(
-        keys.HOT,
-        keys.expiring_hot_keys,
-        _knows("ttl"),
-        lambda basis: basis.report.hot.ranks_by_use,
-        lacks="the server counts no accesses (needs an LFU policy or HOTKEYS)",
-    ),
+    Finder(keys.HOT, keys.expiring_hot_keys, _knows("ttl"), lambda basis: basis.report.hot.ranks_by_use,
+        lacks="the server counts no accesses (needs an LFU policy or HOTKEYS)"),
     Finder(keys.IDLE, keys.idle_keys, keys.idle_unknown),
     *(
         Finder(rule, partial(names.broken, rule), partial(names.expected_unknown, rule), part="registry")
@@ -107,7 +91,7 @@ FINDERS: Final[tuple[Finder[Basis], ...]] = (
     ),
     Finder(keys.DANGLING, keys.dangling, keys.references_left, lambda basis: basis.references is not None),
     Finder(keys.TWIN, keys.twins, keys.references_left, lambda basis: basis.references is not None),
-)
+)  # fmt: skip
 
 MOST_PLACES: Final = 20
 """Findings of one rule that are listed, the most costly ones."""

@@ -160,95 +160,37 @@ def _partial_syncs(view: HealthView, _counts: Counts) -> Iterator[str]:
 
 
 COUNTER_RULES: Final = (
-    CounterRule(
-        "writes-refused",
-        "writes refused",
-        "load",
-        ("write refused", "writes refused"),
-        "redis-cli INFO errorstats",
-        Source.ERROR_STATS,
-        errors=REFUSED,
-        evidence=_refused,
-        names_parts=True,
-    ),
-    CounterRule(
-        "connections-refused",
-        "connections refused",
-        "clients",
-        ("connection refused", "connections refused"),
-        "redis-cli INFO stats",
-        Source.INFO_STATS,
-        {"connections": "rejected_connections"},
-        evidence=_connections,
-    ),
-    CounterRule(
-        "logins-failed",
-        "failed logins",
-        "clients",
-        ("login failed", "logins failed"),
-        "redis-cli ACL LOG",
-        Source.ERROR_STATS,
-        errors=("WRONGPASS",),
-    ),
-    CounterRule(
-        "acl-denied",
-        "ACL denials",
-        "clients",
-        ("command denied by ACL rules", "commands denied by ACL rules"),
-        "redis-cli ACL LOG",
-        Source.ERROR_STATS,
-        errors=("NOPERM",),
-        expected=_denied_to_monitoring,
-    ),
-    CounterRule(
-        "clients-closed",
-        "clients closed",
-        "clients",
-        ("client closed for its buffers", "clients closed for their buffers"),
-        "redis-cli INFO stats",
-        Source.INFO_STATS,
-        {
+    CounterRule("writes-refused", "writes refused", "load", ("write refused", "writes refused"),
+        "redis-cli INFO errorstats", Source.ERROR_STATS, errors=REFUSED, evidence=_refused, names_parts=True),
+    CounterRule("connections-refused", "connections refused", "clients", ("connection refused", "connections refused"),
+        "redis-cli INFO stats", Source.INFO_STATS, {"connections": "rejected_connections"}, evidence=_connections),
+    CounterRule("logins-failed", "failed logins", "clients", ("login failed", "logins failed"), "redis-cli ACL LOG",
+        Source.ERROR_STATS, errors=("WRONGPASS",)),
+    CounterRule("acl-denied", "ACL denials", "clients",
+        ("command denied by ACL rules", "commands denied by ACL rules"), "redis-cli ACL LOG", Source.ERROR_STATS,
+        errors=("NOPERM",), expected=_denied_to_monitoring),
+    CounterRule("clients-closed", "clients closed", "clients",
+        ("client closed for its buffers", "clients closed for their buffers"), "redis-cli INFO stats",
+        Source.INFO_STATS, {
             "unread output": "client_output_buffer_limit_disconnections",
             "too large a request": "client_query_buffer_limit_disconnections",
             "the memory of all clients": "evicted_clients",
-        },
-        evidence=_closed,
-    ),
-    CounterRule(
-        "expire-cycles-late",
-        "late expiry",
-        "memory",
-        ("expire cycle hit its time limit", "expire cycles hit their time limit"),
-        "redis-cli INFO stats",
-        Source.INFO_STATS,
-        {"cycles": "expired_time_cap_reached_count"},
-        evidence=lambda view, _: (
+        }, evidence=_closed),
+    CounterRule("expire-cycles-late", "late expiry", "memory",
+        ("expire cycle hit its time limit", "expire cycles hit their time limit"), "redis-cli INFO stats",
+        Source.INFO_STATS, {"cycles": "expired_time_cap_reached_count"}, evidence=lambda view, _: (
             [f"{stale:g} % of the keys with a TTL are expired and still there, by the server's estimate"]
             if (stale := view.number("expired_stale_perc"))
             else []
-        ),
-    ),
-    CounterRule(
-        "aof-fsync-delayed",
-        "slow AOF disk",
-        "persistence",
-        ("write delayed by a slow fsync", "writes delayed by slow fsyncs"),
-        "redis-cli INFO persistence",
-        Source.INFO_PERSISTENCE,
-        {"fsyncs": "aof_delayed_fsync"},
-    ),
-    CounterRule(
-        "replication-flapping",
-        "full resyncs",
-        "replication",
-        ("repeated full resynchronisation", "repeated full resynchronisations"),
-        "redis-cli INFO stats",
-        Source.INFO_STATS,
-        {"full": "sync_full"},
-        expected=lambda sample: number(sample, "connected_slaves") or 0,
-        evidence=_partial_syncs,
-    ),
-)
+        )),
+    CounterRule("aof-fsync-delayed", "slow AOF disk", "persistence",
+        ("write delayed by a slow fsync", "writes delayed by slow fsyncs"), "redis-cli INFO persistence",
+        Source.INFO_PERSISTENCE, {"fsyncs": "aof_delayed_fsync"}),
+    CounterRule("replication-flapping", "full resyncs", "replication",
+        ("repeated full resynchronisation", "repeated full resynchronisations"), "redis-cli INFO stats",
+        Source.INFO_STATS, {"full": "sync_full"}, expected=lambda sample: number(sample, "connected_slaves") or 0,
+        evidence=_partial_syncs),
+)  # fmt: skip
 
 
 def _safe(name: str) -> SafeText:
@@ -406,31 +348,13 @@ FINDERS: Final = (
         server_rule(one.rule, partial(_look, one), one.word, (), one.source, applies=partial(_is_counted, one))
         for one in COUNTER_RULES
     ),
-    server_rule(
-        FAILED,
-        failed,
-        "failing calls",
-        (),
-        Source.COMMAND_STATS,
-        applies=lambda view: view.has_asked(Source.COMMAND_STATS),
-    ),
+    server_rule(FAILED, failed, "failing calls", (), Source.COMMAND_STATS,
+        applies=lambda view: view.has_asked(Source.COMMAND_STATS)),
     server_rule(BANNED, banned, "banned command", (), Source.COMMAND_STATS),
-    server_rule(
-        FAST,
-        evicted_soon,
-        "evicted soon",
-        ("evicted_keys",),
-        Source.INFO_STATS,
-        applies=lambda view: bool(view.number("maxmemory")),
-    ),
-    server_rule(
-        OPEN,
-        without_password,
-        "no password",
-        (),
-        Source.CLIENTS,
-        applies=lambda view: view.latest.own.is_let_in_freely and view.has_asked(Source.CLIENTS),
-    ),
+    server_rule(FAST, evicted_soon, "evicted soon", ("evicted_keys",), Source.INFO_STATS,
+        applies=lambda view: bool(view.number("maxmemory"))),
+    server_rule(OPEN, without_password, "no password", (), Source.CLIENTS,
+        applies=lambda view: view.latest.own.is_let_in_freely and view.has_asked(Source.CLIENTS)),
     server_rule(MONITOR, monitors, "MONITOR", (), Source.CLIENTS, applies=lambda view: view.has_asked(Source.CLIENTS)),
     server_rule(HIT_LOW, hits_rarely, "low hit ratio", ("keyspace_hits", "keyspace_misses"), Source.INFO_STATS),
-)
+)  # fmt: skip

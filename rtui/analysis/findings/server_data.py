@@ -214,54 +214,23 @@ def _can_tell_backlog(view: HealthView) -> bool:
 _REPLICATION: Final = Source.INFO_REPLICATION
 
 FINDERS: Final = (
-    server_rule(
-        CLUSTER,
-        failing_cluster,
-        "cluster failing",
-        ("cluster_state",),
-        Source.CLUSTER_INFO,
-        applies=lambda view: view.number("cluster_enabled") == 1,
-    ),
-    server_rule(
-        NODES,
-        nodes_down,
-        "node down",
-        (),
-        Source.CLUSTER_NODES,
-        applies=lambda view: view.number("cluster_enabled") == 1 and view.has_asked(Source.CLUSTER_NODES),
-    ),
-    server_rule(
-        SENTINELS,
-        failing_sentinels,
-        "Sentinels",
-        (),
-        Source.SENTINELS,
-        applies=lambda view: view.has_asked(Source.SENTINELS),
-    ),
+    server_rule(CLUSTER, failing_cluster, "cluster failing", ("cluster_state",), Source.CLUSTER_INFO,
+        applies=lambda view: view.number("cluster_enabled") == 1),
+    server_rule(NODES, nodes_down, "node down", (), Source.CLUSTER_NODES,
+        applies=lambda view: view.number("cluster_enabled") == 1 and view.has_asked(Source.CLUSTER_NODES)),
+    server_rule(SENTINELS, failing_sentinels, "Sentinels", (), Source.SENTINELS,
+        applies=lambda view: view.has_asked(Source.SENTINELS)),
     server_rule(BROKEN, broken, "replication down", ("master_link_status",), _REPLICATION, applies=is_replica),
     server_rule(FAILING, failing, "persistence failing", ("rdb_last_bgsave_status",), Source.INFO_PERSISTENCE),
-    server_rule(
-        MISSING, missing, "no replica", ("connected_slaves",), _REPLICATION, applies=lambda view: not is_replica(view)
-    ),
+    server_rule(MISSING, missing, "no replica", ("connected_slaves",), _REPLICATION,
+        applies=lambda view: not is_replica(view)),
     server_rule(LAGGING, lagging, "replica lag", (), _REPLICATION, applies=_is_primary_with_replicas),
-    server_rule(
-        BACKLOG,
-        short_backlog,
-        "backlog",
-        ("repl_backlog_size",),
-        _REPLICATION,
-        applies=_can_tell_backlog,
-        needs_more=True,
-    ),
+    server_rule(BACKLOG, short_backlog, "backlog", ("repl_backlog_size",), _REPLICATION, applies=_can_tell_backlog,
+        needs_more=True),
     server_rule(FORK, slow_fork, "slow fork", ("latest_fork_usec",), Source.INFO_STATS),
-    server_rule(
-        HUGE_PAGES,
-        huge_pages,
-        "THP enabled",
-        applies=lambda view: view.setting("disable-thp") is not None,
-        needs_more=True,
-    ),
-)
+    server_rule(HUGE_PAGES, huge_pages, "THP enabled", applies=lambda view: view.setting("disable-thp") is not None,
+        needs_more=True),
+)  # fmt: skip
 
 
 EVICTS: Final = "eviction-of-lasting"
@@ -440,11 +409,6 @@ KEY_FINDERS: Final = (
     server_rule(EVICTS, evicts_lasting, "evicts locks", applies=_has_report, needs_more=True),
     server_rule(BIG_SLOW, slow_big_keys, "slow big key", applies=_has_report, needs_more=True),
     server_rule(HOT_EXPIRING, expiring_hot_keys, "hot key expires", applies=_ranks_by_use, needs_more=True),
-    server_rule(
-        CLIFF_LOAD,
-        cliff_load,
-        "expiry",
-        applies=lambda view: _has_report(view) and len(view.spans) > 1,
-        needs_more=True,
-    ),
-)
+    server_rule(CLIFF_LOAD, cliff_load, "expiry", applies=lambda view: _has_report(view) and len(view.spans) > 1,
+        needs_more=True),
+)  # fmt: skip

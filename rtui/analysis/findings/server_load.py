@@ -352,14 +352,7 @@ FINDERS: Final = (
     server_rule(BUFFERS, unread_output, "buffers", (), Source.CLIENTS),
     server_rule(QUERIES, large_requests, "large requests", (), Source.CLIENTS),
     server_rule(SLOW, slow, "slow", (), Source.SLOW_LOG),
-    server_rule(
-        HIT_RATIO,
-        fell,
-        "hit ratio",
-        ("keyspace_hits", "keyspace_misses"),
-        _STATS,
-        applies=lambda view: view.session is not None,
-        needs_more=True,
-    ),
+    server_rule(HIT_RATIO, fell, "hit ratio", ("keyspace_hits", "keyspace_misses"), _STATS,
+        applies=lambda view: view.session is not None, needs_more=True),
     server_rule(CHURN, churn, "churn", ("total_connections_received",), _STATS, applies=_lasts, needs_more=True),
-)
+)  # fmt: skip
