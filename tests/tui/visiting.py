@@ -7,6 +7,7 @@ import unicodedata
 import xml.etree.ElementTree as ET
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -21,12 +22,13 @@ from textual.widget import Widget
 from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import BrowseOptions
-from rtui.server.wire.target import Target
+from rtui.server.wire.target import Target, Timeouts
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.screen import BrowseScreen
+from tests.server.targets import impatient
 
 W = TypeVar("W", bound=Widget)
 
@@ -276,5 +278,8 @@ async def visiting(
     """The interface on a target, from its first paint on; what it raises is raised at the end."""
     with private_folders(folder):
         shown = app if app is not None else RtuiApp(BrowseOptions(target=target, **options))
+        found = shown.options.target
+        if found.way.timeouts == Timeouts():  # a busy machine may take long to answer
+            shown.options = replace(shown.options, target=impatient(found, direct_s=PATIENCE_S))
         async with shown.run_test(size=size, notifications=True) as pilot:
             yield Visitor(shown, pilot)

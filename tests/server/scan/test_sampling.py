@@ -39,7 +39,7 @@ async def test_intervals_cover_the_truth_near_nominal(version: str, request: pyt
     server: Server = request.getfixturevalue(version)
     plant_shares(server)
     hits = dict.fromkeys((*SHARES, b"total"), 0)
-    runs = 120
+    runs = 300
     async with lane_to(target_of(server)) as lane:
         for seed in range(runs):
             tally = NamespaceTally(Separators())
@@ -54,7 +54,7 @@ async def test_intervals_cover_the_truth_near_nominal(version: str, request: pyt
 
 
 async def test_keys_are_distinct_and_told_as_they_come(server: Server) -> None:
-    names = plant(server, numbered(2000))
+    names = plant(server, numbered(8000))
     told: list[bytes] = []
     sofar: list[int] = []
 
@@ -64,12 +64,12 @@ async def test_keys_are_distinct_and_told_as_they_come(server: Server) -> None:
 
     async with lane_to(target_of(server)) as lane:
         before = (lane.traffic.bytes_in, lane.traffic.bytes_out)
-        taken = await sample(lane, RunControl(Pace.FULL), keys=1000, on_keys=told.extend, on_more=note)
+        taken = await sample(lane, RunControl(Pace.FULL), keys=4000, on_keys=told.extend, on_more=note)
         bytes_in, bytes_out = lane.traffic.bytes_in - before[0], lane.traffic.bytes_out - before[1]
     assert len(set(taken.keys)) == len(taken.keys)
     assert set(told) == set(taken.keys) <= names
     assert len(told) == len(taken.keys)
-    assert taken.calls == 100
+    assert taken.calls == 400
     assert sofar == sorted(sofar)
     assert 0 < len(sofar) < 10
     assert bytes_in > bytes_out > 0
