@@ -17,6 +17,7 @@ from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import WorkStealingScheduling
 
+from tests.browser import PROGRAM, Tab, browser
 from tests.clusters import TestCluster, start_cluster, stop_cluster
 from tests.servers import MOVING, VERSIONS, Binary, Server, binaries, start, stop
 from tests.ssh_host import IS_THERE, SshHost, ssh_host
@@ -243,6 +244,18 @@ def require(name: str) -> Binary:
     if IN_CI and name not in MOVING:
         pytest.fail(missing, pytrace=False)
     pytest.skip(missing)
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """A tab of a browser; the test is skipped without one, and fails in CI."""
+    if PROGRAM is None:
+        missing = "Chromium is missing: the Debian package chromium"
+        if IN_CI:
+            pytest.fail(missing, pytrace=False)
+        pytest.skip(missing)
+    with browser(tmp_path_factory.mktemp("profile")) as found:
+        yield found
 
 
 class Pool:

@@ -1,7 +1,7 @@
 """Pages of HTML, each a single file that loads nothing.
 
 Its policy forbids it to: it lets in the one style sheet and the one script that are written into the page, by their
-hashes. Without the script everything is there, but nothing zooms or sorts.
+hashes. Without the script everything is there, but nothing zooms, sorts or filters.
 
 Drawings are SVG. The icicle of namespaces has a row for each level; width is by bytes, colour by the share that never
 expires. The expiry forecast has bars over time for the next hour, day, week and later, with cliffs marked and listed.
@@ -181,8 +181,7 @@ def _drawn(box: _Box, cells: Cells) -> Markup:
         width=f"{box.width * 100:.4f}%",
         height=str(ROW_HEIGHT_PX - 1),
         data_d=str(box.depth),
-        tabindex=None if is_tiny else "0",
-        role="button",
+        role="img",
     )
 
 
@@ -404,7 +403,14 @@ def _block(block: blocks.Block, prefix: str, heading: str) -> Iterator[Markup]:
 def _table(table: Table, prefix: str, heading: str) -> Markup:
     """Return a table under its heading, with its note and how much is left out."""
     head = (
-        element("th", one.title, scope="col", class_="n" if one.numeric else None, title=one.about or None)
+        element(
+            "th",
+            one.title,
+            scope="col",
+            class_="n" if one.numeric else None,
+            title=one.about or None,
+            aria_label=None if one.title else one.id,
+        )
         for one in table.columns
     )
     body = (
@@ -441,7 +447,9 @@ def _cell(cell: Cell, column: Column) -> Markup:
     classes = "n"
     if column.unit is Unit.SHARE and key is not None:
         classes += f" share s{max(0, min(SHARE_STEPS, round(key[0] * SHARE_STEPS)))}"
-    return element("td", text, class_=classes, data_v=None if key is None else key[0], title=title)
+    figure, *more = text.split(" (", 1)
+    parts = [element("span", figure), f" ({more[0]}"] if more else [text]
+    return element("td", *parts, class_=classes, data_v=None if key is None else key[0], title=title)
 
 
 def _listing(block: blocks.GroupedRows, prefix: str) -> Markup:
