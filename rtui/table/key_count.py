@@ -18,7 +18,7 @@ import polars as pl
 from rtui.analysis.report.figures import Figures, SizeSums, Sketch, sums_of
 from rtui.analysis.report.members import Figure, LongName
 from rtui.keyspace.slices import Slicer, Slices
-from rtui.table.sums import Whole, ranks
+from rtui.table.sums import Flags, Whole, ranks
 
 MOST_EXAMPLES: Final = 3
 LONGEST_EXAMPLE: Final = 256
@@ -44,7 +44,8 @@ class Examples:
     def add(self, nodes: Whole, keys: pl.Series, sums: Whole, nodes_in_all: int) -> None:
         """Choose examples from keys, a column of Binary; `sums` are their checksums."""
         self._grow(nodes_in_all)
-        found = np.flatnonzero(sums <= self._limits[nodes])
+        is_short: Flags = (keys.bin.size() <= LONGEST_EXAMPLE).to_numpy()
+        found = np.flatnonzero(is_short & (sums <= self._limits[nodes]))
         if not len(found):
             return
         nodes, sums = nodes[found], sums[found]
@@ -53,8 +54,7 @@ class Examples:
         kept = pairs[ranks(pairs >> 32) < MOST_EXAMPLES]
         np.maximum.at(last, kept >> 32, kept & _MASK)
         within = np.flatnonzero(sums <= last[nodes])
-        rows = pl.DataFrame({"node": nodes[within], "checksum": sums[within], "key": keys.gather(found[within])})
-        self._take(rows.filter(pl.col("key").bin.size() <= LONGEST_EXAMPLE))
+        self._take(pl.DataFrame({"node": nodes[within], "checksum": sums[within], "key": keys.gather(found[within])}))
 
     def _take(self, rows: pl.DataFrame) -> None:
         if not rows.height:

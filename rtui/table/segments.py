@@ -407,27 +407,16 @@ def _are_used(texts: Bytes) -> NDArray[np.bool_]:
     return found
 
 
-class RunningSums:
-    """Running sums over bytes, of which hashes of all their parts are differences: as `hashes` has them."""
-
-    def __init__(self, joined: Bytes) -> None:
-        """`joined` are BLOCK bytes at most."""
-        room = np.zeros((2, len(joined) + 1), np.uint64)
-        self._sums = room[1]
-        _add_up(joined, room[0, :-1], self._sums)
-
-    def hashes(self, starts: Places, ends: Places) -> Hashes:
-        return _differences(self._sums, starts, ends)
-
-
 def hashes(joined: Bytes, starts: Places, ends: Places) -> Hashes:
     """Return a hash of the bytes between each start and end, in order and none in two, the same in any process."""
     found, first = [np.empty(0, np.uint64)], 0
     while first < len(starts):
         offset = int(starts[first])
         end = max(first + 1, int(np.searchsorted(ends, offset + BLOCK, side="right")))
-        sums = RunningSums(joined[offset : ends[end - 1]])
-        found.append(sums.hashes(starts[first:end] - offset, ends[first:end] - offset))
+        part = joined[offset : ends[end - 1]]
+        words, sums = np.zeros((2, len(part) + 1), np.uint64)
+        _add_up(part, words[:-1], sums)
+        found.append(_differences(sums, starts[first:end] - offset, ends[first:end] - offset))
         first = end
     return np.concatenate(found)
 

@@ -26,9 +26,8 @@ def _set(letters: bytes) -> Flags:
     return np.isin(np.arange(256), list(letters))
 
 
-IS_DIGIT, _IS_LOWER, _IS_UPPER = _set(_DIGITS), _set(_LOWER), _set(_LOWER.upper())
-IS_LETTER: Final = _IS_LOWER | _IS_UPPER
-_IS_WORD: Final = IS_DIGIT | IS_LETTER
+_IS_DIGIT, _IS_LOWER, _IS_UPPER = _set(_DIGITS), _set(_LOWER), _set(_LOWER.upper())
+_IS_WORD: Final = _IS_DIGIT | _IS_LOWER | _IS_UPPER
 _IS_HEX_OR_DASH: Final = _set(_DIGITS + b"abcdefABCDEF-")
 _IS_VOWEL: Final = _set(b"AEIOUYaeiouy")
 _CROCKFORD: Final = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -43,8 +42,8 @@ for _at, _of in enumerate(_FIELDS):
 
 _DASHES: Final = np.array([8, 13, 18, 23])
 _UUID: Final = 36
-UUID_WORDS: Final = np.append(0, _DASHES + 1)
-ULID: Final = 26
+_UUID_WORDS: Final = np.append(0, _DASHES + 1)
+_ULID: Final = 26
 _HASH: Final = 8
 _IS_TOKEN_LENGTH: Final = np.isin(np.arange(512), [21, 22, 32, 43])
 _LONG_NUMBER: Final = 6
@@ -52,7 +51,7 @@ _DIGEST: Final = 33
 _FEWEST_COLONS: Final = 2
 """Of an IPv6 address."""
 _ZERO: Final = ord("0")
-NO_DIGITS: Final = np.where(IS_DIGIT, _ZERO, np.arange(256)).astype(np.uint8)
+_NO_DIGITS: Final = np.where(_IS_DIGIT, _ZERO, np.arange(256)).astype(np.uint8)
 
 LABELS: Final = (None, b"<email>", b"<id>", b"<ip>")
 """Labels of whole segments; None if undecided."""
@@ -116,9 +115,9 @@ class Words:
         self._is_high_hash[both] = counts.letters == counts.high_hex
         both = both[(counts.letters != counts.low_hex) & (counts.letters != counts.high_hex)]
         lengths = of_words.lengths[both]
-        ulids = both[lengths == ULID]
+        ulids = both[lengths == _ULID]
         begins = self._word_starts[ulids]
-        texts = _windows(joined, begins, ULID)
+        texts = _windows(joined, begins, _ULID)
         is_ulid = _IS_ULID[texts].all(axis=1) | _IS_LOW_ULID[texts].all(axis=1)
         self._is_ulid[ulids] = is_ulid & (joined[begins] <= ord("7"))
         tokens = both[((lengths >= 21) & (lengths <= 22)) | ((lengths >= 27) & (lengths <= 64))]
@@ -141,13 +140,13 @@ class Words:
             joined, some = self._bytes.copy(), self._is_number & self.is_plain[self._segment_of]
             joined[each_place(starts[some], lengths[some])] = _ZERO
         else:
-            joined = NO_DIGITS.take(self._bytes)
+            joined = _NO_DIGITS.take(self._bytes)
         is_left, letters = np.ones(len(joined), bool), np.zeros(len(starts), np.uint64)
         fills = [(b"a", self._is_low_hash), (b"A", self._is_high_hash), (b"U", self._is_ulid), (b"z", self._is_token)]
         for fill, which in fills + [(b"0", self._is_number)] * is_loose:
             letters[which] = fill[0]
         of_uuids = np.searchsorted(starts, self._uuids)
-        letters[of_uuids[:, None] + np.arange(len(UUID_WORDS))] = 0
+        letters[of_uuids[:, None] + np.arange(len(_UUID_WORDS))] = 0
         filled = np.flatnonzero(letters)
         is_left[each_place(starts[filled] + 1, lengths[filled] - 1)] = False
         left_out = lengths - 1
