@@ -120,7 +120,6 @@ def parse_columns(text: str) -> Columns | None:
 
 
 def columns_for(chosen: Columns | None, keys: int | None) -> Columns:
-    """Return the columns to ask in a keyspace of so many keys, None where that is not known; `chosen` if any."""
     if chosen is not None:
         return chosen
     return ALL_COLUMNS if keys is not None and keys <= SMALL_KEYSPACE else SAMPLED_COLUMNS

@@ -61,7 +61,6 @@ class Estimate(Struct, frozen=True, gc=False):
             force_setattr(self, "value", max(self.low, min(self.value, high)))
 
     def scaled(self, total: float) -> Estimate:
-        """Return the same estimate in another unit: a share of `total` as a count."""
         return Estimate(self.low * total, self.value * total, self.high * total)
 
     def __contains__(self, truth: float) -> bool:
@@ -69,7 +68,6 @@ class Estimate(Struct, frozen=True, gc=False):
 
 
 def as_estimate(figure: float | Estimate) -> Estimate:
-    """Return a figure with its interval; that of an exact number has no width."""
     return figure if isinstance(figure, Estimate) else Estimate(figure, figure, figure)
 
 
@@ -127,7 +125,6 @@ class NamespaceTally:
                 self._counts[path] += 1
 
     def shares(self, *, most: int | None = None, population: int | None = None) -> dict[NamespacePath, Estimate]:
-        """Return the share of each namespace, largest first; of the `most` largest only, when given."""
         return {
             path: wilson(count, self.drawn, population=population) for path, count in self._counts.most_common(most)
         }

@@ -45,7 +45,6 @@ class Unknown:
     detail: str = ""
 
     def __bool__(self) -> bool:
-        """Return False, so that `fact or default` is the default."""
         return False
 
 
@@ -143,7 +142,6 @@ class _Dated:
 
     @property
     def expires_at_s(self) -> float | None:
-        """The moment of expiry in seconds since the epoch; None where there is none or it is not known."""
         return self.asked_at_s + self.ttl_ms / 1000 if isinstance(self.ttl_ms, int) else None
 
 
@@ -207,7 +205,6 @@ class KeyFacts(_Dated):
 
     @property
     def row(self) -> RowFacts:
-        """The facts that are shown where the key is listed."""
         return RowFacts(
             self.key,
             self.type,
@@ -221,7 +218,6 @@ class KeyFacts(_Dated):
 
     @property
     def mean_element_bytes(self) -> float | None:
-        """Memory per element; None where either is not known or there are no elements."""
         if isinstance(self.memory_bytes, Unknown) or isinstance(self.length, Unknown) or not self.length:
             return None
         return self.memory_bytes / self.length

@@ -75,12 +75,10 @@ def noun(number: float | Estimate, singular: str, plural: str = "") -> str:
 
 
 def fact_name(fact: str) -> str:
-    """Return the name on screen of a fact that may have a shorter one in reports: `idle time`, `memory`."""
     return {"ttl": "TTL", "idle": "idle time", "frequency": "access frequency"}.get(fact, fact)
 
 
 def keys(number: int, mark: Mark = Mark.EXACT) -> SafeText:
-    """Return a number of keys: `1 key`, `1,204 keys`."""
     return counted(number, "key", mark)
 
 
@@ -139,12 +137,10 @@ def _needs_decimal(figure: Estimate, format_number: NumberFormat) -> bool:
 
 
 def written(figure: float | Estimate, format_number: NumberFormat, mark: Mark = Mark.EXACT) -> SafeText:
-    """Return a figure of a report: an estimate with its interval, another number with `mark`."""
     return estimated(figure, format_number) if isinstance(figure, Estimate) else format_number(figure, mark)
 
 
 def written_keys(figure: float | Estimate, mark: Mark = Mark.EXACT) -> SafeText:
-    """Return a number of keys, whole: an estimate with its interval, another number with `mark`."""
     return estimated(figure, short_count) if isinstance(figure, Estimate) else count(round(figure), mark)
 
 

@@ -64,7 +64,6 @@ def _record(spec: Spec) -> dict[str, object]:
 
 
 def _table_text(specs: list[Spec], *, is_styled: bool) -> str:
-    """Return the commands as a table, in the width and, if `is_styled`, the colours of the terminal."""
     from rich.console import Console  # noqa: PLC0415 - only here, so that JSON starts fast
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -147,7 +146,6 @@ def _choice(groups: list[CommandGroup]) -> click.Choice[str]:
 
 
 def _release(ctx: click.Context, param: click.Parameter, value: str | None) -> Release | None:
-    """Parse a server's product and version; a usage error names the valid ones."""
     try:
         return parse_release(value) if value is not None else None
     except AclError as error:
@@ -155,7 +153,6 @@ def _release(ctx: click.Context, param: click.Parameter, value: str | None) -> R
 
 
 def _any_node(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Check the address of a node; raises a usage error."""
     if value is not None and (not _NODE.fullmatch(value) or value.startswith("-")):
         raise click.BadParameter("it is not HOST:PORT", ctx, param)
     return value

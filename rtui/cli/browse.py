@@ -29,7 +29,6 @@ _UNITS: Final = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
 def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int:
-    """Read 512M, 2G or a number of bytes."""
     if value is None:
         return DEFAULT_MEMORY_BUDGET_BYTES
     found = _SIZE.fullmatch(value.strip())
@@ -39,14 +38,12 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int:
 
 
 def _no_workers(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    """Refuse an option of commands that have no screen."""
     if value is not None:
         why = "an analysis in the interface uses one process"
         raise click.UsageError(f"--workers is for rtui report, check and patterns; {why}.", ctx)
 
 
 def _has_places() -> bool:
-    """Return whether there is a profile or a recent server to choose from."""
     from rtui.server.user.known_servers import Profiles, RecentServers  # noqa: PLC0415 - when it is wanted
 
     return bool(Profiles().names() or RecentServers().servers())

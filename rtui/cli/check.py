@@ -40,7 +40,6 @@ ALL_RULES: Final = "all"
 
 
 def rules_text(chosen: str) -> str:
-    """Return the text of a rule, or of all; raises `click.UsageError` for an unknown id."""
     if chosen == ALL_RULES:
         return "\n".join(
             f"{heading}\n\n{''.join(_rule_text(rule) for rule in RULES.values() if rule.family is family)}"
@@ -52,7 +51,6 @@ def rules_text(chosen: str) -> str:
 
 
 def _rule_text(rule: Rule) -> str:
-    """Return title, reason, remedy and basis of a rule, and the line that sets it."""
     lines = [f"{rule.id} ({rule.severity}): {rule.title}"]
     for label, text in (("why", rule.reason), ("do", rule.remedy), ("how", rule.basis)):
         lines += wrap(text, 96, initial_indent=f"  {label:<5}", subsequent_indent=" " * 7)
@@ -135,7 +133,6 @@ def _run(
     fail_on: str,
     **asked: Any,
 ) -> int:
-    """Judge a report or a server, print the findings, and return the exit code."""
     choice, demo = opt.registry_choice(asked), opt.demo_choice(asked)
     if report_file is not None and (demo or connection.names_server({})):
         raise click.UsageError("Give either a server or --report.")
@@ -163,7 +160,6 @@ def _run(
 
 
 def _check(target: Target, asked: dict[str, Any], judge: Judge, follow: Follow | None, *, with_server: bool) -> int:
-    """Analyse, follow references, look at the server, print the findings, and return the exit code."""
     from rtui.cli.run import analyse, command_log  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
 
@@ -185,7 +181,6 @@ def _check(target: Target, asked: dict[str, Any], judge: Judge, follow: Follow |
 
 
 def _servers(target: Target, log: CommandLog, judge: Judge, report: Report | None) -> tuple[list[Found], int]:
-    """Look at each node of a target; return their findings, and the exit code of nodes that did not answer."""
     from rtui.analysis.findings.server import server_findings  # noqa: PLC0415 - for one option
     from rtui.cli.health_run import HealthRun, Judged  # noqa: PLC0415
 
@@ -206,7 +201,6 @@ class Judge:
     def exit_code(
         self, report: Report, references: ReferenceChecks | None = None, servers: Sequence[Found] = ()
     ) -> int:
-        """Print the findings of a report, with those of its servers, and return the exit code."""
         from msgspec.structs import replace  # noqa: PLC0415 - the help must not wait for it
 
         from rtui.analysis.findings.contents import findings, with_registry  # noqa: PLC0415
@@ -242,7 +236,6 @@ class Judge:
 
 
 def _places(registry: Registry) -> dict[str, SourcePlace]:
-    """Return where each pattern is written, of files in the repository."""
     from rtui.analysis.formats.findings import SourcePlace  # noqa: PLC0415 - one format needs it
     from rtui.analysis.report.members import TEXT_LIMIT  # noqa: PLC0415
     from rtui.keyspace.text.display import display_text  # noqa: PLC0415

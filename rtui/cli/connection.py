@@ -53,7 +53,6 @@ class WholeNumber(click.IntRange):
     name = "whole number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read it."""
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
@@ -69,7 +68,6 @@ class Number(click.FloatRange):
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read it."""
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
@@ -94,7 +92,6 @@ def is_term(text: str) -> bool:
 
 
 def in_shell(problem: Problem) -> SafeText:
-    """Return the sentence about a part of a query, with the suggestion quoted for a shell."""
     meant = (shlex.quote(one) if '"' in one else " ".join(map(shlex.quote, one.split(" "))) for one in problem.meant)
     return replace(problem, meant=tuple(meant)).sentence
 
@@ -235,7 +232,6 @@ class ConnectionOptions:
         return found if key_password is None else found.with_key_password(key_password)
 
     def _key_password(self, tls: Tls | None, environment: Mapping[str, str]) -> Secret | None:
-        """Return the passphrase of the client key, as far as one is given."""
         if self.key_askpass:
             if tls is None or tls.cert is None:
                 raise click.UsageError("--key-askpass needs --cert and --key.")
@@ -246,7 +242,6 @@ class ConnectionOptions:
         return Secret(given) if given else None
 
     def _login(self, found: Target) -> Login | None:
-        """Return the source of expiring passwords, in place of the profile's."""
         if self.password_command is not None and self.credential_provider is not None:
             raise click.UsageError("Give --password-command or --credential-provider.")
         if self.password_command is not None:
@@ -254,7 +249,6 @@ class ConnectionOptions:
         return found.login if self.credential_provider is None else Login(provider=self.credential_provider)
 
     def _way(self, found: Target) -> Way:
-        """Return the way to the server, in place of the profile's."""
         way = found.way
         if found.socket_path is not None and (self.via or self.address_map or self.proxy):
             raise click.UsageError("A unix socket has no way that leads to it.")
@@ -295,12 +289,10 @@ class ConnectionOptions:
             raise click.UsageError(f"{what} does not go with --demo, which brings a server of its own.")
 
     def names_server(self, environment: Mapping[str, str] = os.environ) -> bool:
-        """Return whether the command line or the environment says which server it is."""
         named = (self.url, self.profile, self.host, self.port, self.socket)
         return bool(self.place or environment.get(URL_VARIABLE)) or any(one is not None for one in named)
 
     def _dump_or_server(self, place: str) -> Target:
-        """Return the dump or the file of keys at this path if there is one, else the server."""
         path = Path(place)
         if is_keys_file(path):
             return Target(keys=path.absolute())
@@ -356,8 +348,6 @@ def asked_secret(option: str, what: str, variable: str) -> Secret:
 
 
 def grouped(*declared: Decorator) -> Decorator:
-    """Return a decorator that gives a command several options, the first one first."""
-
     def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed(declared):
             function = option(function)

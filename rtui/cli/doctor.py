@@ -157,7 +157,6 @@ def _asked_width(terminal: int, character: str) -> int:
 
 
 def _widths_text(names: Mapping[str, str], found: Sequence[int] | None) -> str:
-    """Return which characters take another number of cells than rtui expects."""
     from rich.cells import cell_len  # noqa: PLC0415 - the help must not wait for it
 
     if found is None:
@@ -171,7 +170,6 @@ def _widths_text(names: Mapping[str, str], found: Sequence[int] | None) -> str:
 
 
 def _around(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield through what the terminal is reached."""
     if environment.get("TMUX"):
         version = _output_of("tmux", "-V") or "tmux"
         options = [_output_of("tmux", "show-options", "-gv", one) for one in ("default-terminal", "set-clipboard")]
@@ -183,7 +181,6 @@ def _around(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _output_of(*arguments: str) -> str:
-    """Return the first line that a program prints, empty if it fails."""
     try:
         done = subprocess.run(arguments, capture_output=True, timeout=ANSWER_S, text=True, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -192,7 +189,6 @@ def _output_of(*arguments: str) -> str:
 
 
 def _clipboard(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the ways to the clipboard, in the order in which they are tried."""
     from rtui.tui.kit.clipboard import programs, unfit_for_osc52  # noqa: PLC0415 - it imports Textual
 
     found = [name for one in programs(environment) if shutil.which(name := str(one.name)) is not None]
@@ -220,7 +216,6 @@ def _settings() -> Iterator[tuple[str, str]]:
 
 
 def _asked(target: Target, demo: Any) -> tuple[list[tuple[str, str]], RtuiError | None]:
-    """Return what a server is and allows, and why it could not be asked."""
     way = ["TLS" if target.tls is not None else "no TLS", "socket" if target.socket_path is not None else "TCP"]
     way += [word for word, is_used in (("SSH", target.way.via), ("proxy", target.way.proxy)) if is_used]
     way += ["Sentinels"] if target.sentinels is not None else []
@@ -234,7 +229,6 @@ def _asked(target: Target, demo: Any) -> tuple[list[tuple[str, str]], RtuiError 
 
 
 async def _ask(target: Target) -> list[tuple[str, str]]:
-    """Connect, probe each optional command once and take a sample of the health."""
     from rtui.analysis.facts import Reason  # noqa: PLC0415 - the help must not wait for all this
     from rtui.cli.run import connected  # noqa: PLC0415
     from rtui.server.health.watch import HealthWatch  # noqa: PLC0415

@@ -87,7 +87,6 @@ def read_report(name: str, program: Path | None = None) -> Report:
 
 
 def report_of_keys(paths: Sequence[Path], **asked: Any) -> Report:
-    """Return the report of all keys in some files; raises UnreadableKeysError."""
     from rtui.cli.run import analyse_keys  # noqa: PLC0415 - imports Polars
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
 
@@ -130,7 +129,6 @@ def samples_file(path: Path) -> SamplesFile | None:
 
 
 def earlier_samples(path: Path) -> SamplesFile:
-    """Read the file that now is compared with. Raises click.UsageError where it holds no sample."""
     found = samples_file(path)
     if found is None or not found.nodes:
         raise click.UsageError(f"--since {path}: it has no samples; rtui health -o FILE writes some.")
@@ -160,7 +158,6 @@ def keys_report(name: str | None, label: str, db: int, at_s: float | None = None
 
 
 def report_of_samples(name: str | None, opened: SamplesFile) -> Report | None:
-    """Return the report of the keys of the server that samples in a file are of; raises as `keys_report`."""
     latest_ms = max((samples[-1].at_ms for samples in opened.nodes.values()), default=opened.header.began_ms)
     return keys_report(name, opened.header.server, 0, latest_ms / 1000)
 
@@ -192,7 +189,6 @@ def _entry(one: KeptReport, now_s: float) -> dict[str, Any]:
 
 
 def kept_text(found: Sequence[KeptReports], now_s: float) -> str:
-    """Return each server with its folder, then a line for each report; empty where none is kept."""
     listed = ((kept, list(kept.reports())) for kept in found)
     return "\n\n".join(_server_text(kept, reports, now_s) for kept, reports in listed if reports)
 
@@ -215,7 +211,6 @@ def _server_text(kept: KeptReports, listed: Sequence[KeptReport], now_s: float) 
 
 
 def _cells(one: KeptReport, now_s: float) -> tuple[str, ...]:
-    """Return number, time, age, keys, bytes, findings, coverage and filters, and file of a report."""
     head, stats = one.head, one.stats
     mark = COVERAGE_MARKS[head.coverage.kind]
     memory = "–" if stats.memory_bytes is None else humanize.written(stats.memory_bytes, humanize.size, mark)

@@ -107,7 +107,6 @@ def command(
 
 
 def split_target(connection: ConnectionOptions) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the TARGET, if there is one, and the terms."""
     arguments = connection.place
     named = (connection.host, connection.port, connection.socket, connection.url, connection.profile)
     if not arguments:
@@ -139,7 +138,6 @@ def _is_target(text: str) -> bool:
 
 
 def _with_saved(line: str, connection: ConnectionOptions | None) -> str:
-    """Return a line with saved queries in place of their names; near misses are printed."""
     if "@" not in line or connection is None:
         return line
     from rtui.tui.kit.settings import SettingsFile, expanded, saved_queries, settings_path, unknown_names  # noqa: PLC0415 - few want it  # noqa: PLC0415
@@ -152,7 +150,6 @@ def _with_saved(line: str, connection: ConnectionOptions | None) -> str:
 
 
 def _query(line: str) -> Query:
-    """Read the terms, and print hints; a wrong one is printed and ends the program."""
     from rtui.analysis.query.hints import read_with_hints  # noqa: PLC0415 - the help must not wait for it
 
     reading = read_with_hints(line)
@@ -168,7 +165,6 @@ def _query(line: str) -> Query:
 
 
 def marked(line: str, problem: Problem) -> str:
-    """Return a line with a part marked below, and the problem with that part."""
     from rich.cells import cell_len  # noqa: PLC0415 - only here
 
     from rtui.keyspace.text.display import display_text  # noqa: PLC0415
@@ -225,7 +221,6 @@ def _columns(text: str | None, query: Query, order: MatchOrder | None, file: Out
 
 
 def _column(name: str, option: str) -> str:
-    """Return the column of this name, which is that of a term or of the column in files."""
     from rtui.analysis.formats.result_rows import FIELD_NAMES  # noqa: PLC0415 - the help must not wait for it
 
     known = {"key": "key", **{field: one for one, field in FIELD_NAMES.items()}, **{one: one for one in FIELD_NAMES}}
@@ -263,7 +258,6 @@ def _find(
     log_file: Path | None,
     counts_only: bool,
 ) -> int:
-    """Search, write the keys, print the notes on standard error, and return the exit code."""
     from rtui.analysis.formats.result_rows import FoundKeys  # noqa: PLC0415 - the help must not wait for it
     from rtui.cli.find_run import find  # noqa: PLC0415
     from rtui.cli.run import command_log  # noqa: PLC0415

@@ -43,7 +43,6 @@ class Forecast:
     """When a search will be over by its speed so far: said once it is known, and again where it turns out otherwise."""
 
     def __init__(self, run: KeySearch, now_s: float) -> None:
-        """`now_s` and other times are seconds of one monotonic clock; the search begins now."""
         self._run, self._began_s = run, now_s
         self._due_s = now_s + FORECAST_S
         self._said_s: float | None = None
@@ -120,7 +119,6 @@ async def _find(
 
 
 async def _write_while_running(run: KeySearch, output: FoundKeys, interrupts: Interrupts) -> None:
-    """Run the search and write its keys now and then; sorted ones at the end."""
     loop = asyncio.get_running_loop()
     forecast = Forecast(run, loop.time())
     async with running(run.run(), "rtui search") as task:
@@ -138,7 +136,6 @@ async def _write_while_running(run: KeySearch, output: FoundKeys, interrupts: In
 
 
 def _say_cost(run: KeySearch) -> None:
-    """Print on standard error the questions of a search of a large keyspace, and the bill where commands are billed."""
     plan, ahead = run.preparation.plan, run.preparation.ahead
     if plan is not None and ahead is not None and (run.preparation.size or 0) >= LARGE:
         sentence = plan.sentence(replace(ahead, seconds=None))

@@ -82,7 +82,6 @@ def fleet_targets(
 
 
 def _target(connection: ConnectionOptions, place: str) -> Target:
-    """Return one server of several with the options of the connection; raises TargetError and click.UsageError."""
     check_place((place,))
     target = replace(connection, place=(place,), host=None, port=None, socket=None, url=None, profile=None).target()
     if target.dump is not None:
@@ -158,7 +157,6 @@ def command(
 
 @contextmanager
 def _demo(is_wanted: bool) -> Iterator[list[Target]]:
-    """Give the servers of the demo; none without it."""
     if not is_wanted:
         yield []
         return
@@ -175,7 +173,6 @@ def _shown(
     log_file: Path | None,
     look: dict[str, Any],
 ) -> int:
-    """Show the servers on a screen until the user leaves; return the exit code."""
     from rtui.cli.run import command_log  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.health.fleet import Fleet  # noqa: PLC0415
     from rtui.server.options import BrowseOptions  # noqa: PLC0415

@@ -45,7 +45,6 @@ SECTIONS: Final = (
 def _fail_on(
     ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> tuple[Severity | None, tuple[HealthThreshold, ...]]:
-    """Read the severities, of which the least counts, and the thresholds; raises a usage error."""
     from rtui.analysis.findings.server import parse_threshold  # noqa: PLC0415 - the help must not wait
     from rtui.analysis.report.thresholds import FailOnError  # noqa: PLC0415
     from rtui.keyspace.text.display import display_text  # noqa: PLC0415

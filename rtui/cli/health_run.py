@@ -71,11 +71,9 @@ class Judged:
     _nodes: dict[str, SampleHistory] = field(default_factory=dict)
 
     def add(self, sample: Sample) -> None:
-        """Take a sample later than all of its node."""
         self._nodes.setdefault(sample.node, SampleHistory()).add(sample)
 
     def views(self) -> list[HealthView]:
-        """Return the samples of each node so far."""
         samples = [history.samples for history in self._nodes.values()]
         return views_of(samples, self.registry, self.report)
 
@@ -110,7 +108,6 @@ class Judged:
 def views_of(
     samples: Sequence[tuple[Sample, ...]], registry: Registry | None, report: Report | None = None
 ) -> list[HealthView]:
-    """Return the samples of nodes with the registry and report to judge them by."""
     return [HealthView.of(one, report, registry) for one in samples]
 
 
@@ -176,7 +173,6 @@ class HealthRun:
     def __init__(
         self, judged: Judged, write: Callable[[str], object] | None = None, *, is_masked: bool = False
     ) -> None:
-        """`write` takes a line of the file; None for none."""
         self._judged, self._write = judged, write
         self._change = Masker().masked if is_masked else None
         self._header: SamplesHeader | None = None
@@ -195,7 +191,6 @@ class HealthRun:
             self._write(header_line(header))
 
     def read(self, opened: SamplesFile) -> int:
-        """Take the samples out of a file, in the order of their times; return the exit code."""
         self._begin(opened.header)
         for sample in sorted((one for samples in opened.nodes.values() for one in samples), key=lambda one: one.at_ms):
             self._add(sample)

@@ -79,7 +79,6 @@ def _row(option: click.Option, ctx: click.Context) -> tuple[str, str]:
 
 
 def _named_so(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the pages and subcommands whose names begin so."""
     group = ctx.find_root().command
     commands = group.list_commands(ctx) if isinstance(group, click.Group) else []
     return [name for name in (*PAGES, *commands) if name.startswith(incomplete)]

@@ -80,7 +80,6 @@ class Subcommands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load the subcommand of this name; return None if there is none."""
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name][0].partition(":")
@@ -100,7 +99,6 @@ class Subcommands(click.Group):
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete the first argument: a subcommand, else what `browse` takes."""
         found = super().shell_complete(ctx, incomplete)
         browse = self.get_command(ctx, DEFAULT_COMMAND)
         assert browse is not None  # noqa: S101 - it is among COMMANDS
@@ -109,7 +107,6 @@ class Subcommands(click.Group):
         return found or [CompletionItem(incomplete, type="file")]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write how to begin, the subcommands and the pages of the help, without loading any."""
         formatter.write(_HEAD)
         for title, rows in (("Commands", {name: told for name, (_, told) in COMMANDS.items()}), ("Pages", PAGES)):
             formatter.write(f"\n{title}:\n")
@@ -153,7 +150,6 @@ def check_command(word: str) -> None:
 
 
 def engine_state() -> str:
-    """Return whether the engine was built."""
     try:
         importlib.import_module(ENGINE)
     except ImportError:
@@ -169,7 +165,6 @@ def group() -> None:
 
 
 def run(args: Sequence[str]) -> int:
-    """Run a command line and return its exit code; errors are printed on standard error."""
     try:
         code = _run(args)
         sys.stdout.flush()
@@ -192,7 +187,6 @@ def _run(args: Sequence[str]) -> int:
 
 
 def _print_error(error: Exception) -> int:
-    """Print an error on standard error; return its exit code."""
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, click.ClickException):
@@ -215,7 +209,6 @@ def _print_error(error: Exception) -> int:
 
 
 def main() -> NoReturn:
-    """The console script."""
     gc.set_threshold(GC_THRESHOLD)
     open_standard_streams()
     raise_at_once(*heeded())

@@ -27,20 +27,17 @@ MAX_DEMO_KEYS: Final = 10_000_000
 
 
 def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> bytes | None:
-    """Return an argument as the bytes that were given; an empty one is a usage error."""
     if value == "":
         raise click.BadParameter("it is empty", ctx, param)
     return None if value is None else os.fsencode(value)
 
 
 def _separators(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[bytes, ...]:
-    """Return each of several arguments as bytes, without repetitions; a colon where there are none."""
     found = [_bytes(ctx, param, value) for value in values]
     return tuple(dict.fromkeys(one for one in found if one is not None)) or (b":",)
 
 
 def _pattern(ctx: click.Context, param: click.Parameter, value: str | None) -> bytes | None:
-    """Return a glob as bytes within the bounds of the closed list."""
     raw = _bytes(ctx, param, value)
     try:
         return None if raw is None else check_pattern(raw)
@@ -87,7 +84,6 @@ scope_options: Final = grouped(
 
 
 def _columns(ctx: click.Context, param: click.Parameter, value: str | None) -> Columns | None:
-    """Read the columns of an analysis."""
     try:
         return None if value is None else parse_columns(value)
     except ColumnsError as error:
@@ -117,13 +113,11 @@ def first_environment(process: Path = Path("/proc/self/environ")) -> Mapping[str
 
 
 def draws_unicode(environment: Mapping[str, str]) -> bool:
-    """Whether the locale says that the terminal draws more than ASCII."""
     name = next((environment[one] for one in ("LC_ALL", "LC_CTYPE", "LANG") if environment.get(one)), "")
     return name not in _C_LOCALES and name.upper().replace("-", "").partition("@")[0].endswith("UTF8")
 
 
 def _ascii(_ctx: click.Context, _param: click.Parameter, value: bool | None) -> bool:
-    """Read whether to draw with ASCII: the option, else the locale."""
     if value is not None:
         return value
     if os.environ.get("LC_CTYPE") in _COERCED and not os.environ.get("LC_ALL"):
@@ -132,7 +126,6 @@ def _ascii(_ctx: click.Context, _param: click.Parameter, value: bool | None) -> 
 
 
 def _theme(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Check the name of a theme; a usage error lists all."""
     if value is None:
         return None
     from rtui.keyspace.text.matching import did_you_mean  # noqa: PLC0415 - few choose a theme here
@@ -228,7 +221,6 @@ def take_separators(given: dict[str, Any], registry: Registry | None) -> None:
 
 
 def registry_choice(given: dict[str, Any]) -> RegistryChoice:
-    """Take the values of `registry_options` out of the options; raises `click.UsageError`."""
     name, is_off = given.pop("registry_name"), given.pop("has_no_registry")
     if name is not None and is_off:
         raise click.UsageError("Give either --registry or --no-registry.")
@@ -254,7 +246,6 @@ demo_options: Final = grouped(
 
 
 def demo_choice(given: dict[str, Any]) -> tuple[int, DemoDay] | None:
-    """Take the values of `demo_options` out of the options: the number of sample keys and the day; None for no demo."""
     is_demo, *choice = (given.pop(name) for name in ("demo", "demo_keys", "demo_day"))
     return (choice[0], choice[1]) if is_demo else None
 
@@ -281,8 +272,6 @@ def asked_server(target: Target, demo: tuple[int, DemoDay] | None) -> Iterator[T
 
 
 def _loading_line(label: str) -> Callable[[float], object]:
-    """Return a function that says on a terminal which share of a dump is loaded."""
-
     def said(share: float) -> None:
         if sys.stderr.isatty():
             click.echo("\r\x1b[K" if share == 1 else f"\rrtui: loading {label}: {share:.0%}", nl=False, err=True)
@@ -291,7 +280,6 @@ def _loading_line(label: str) -> Callable[[float], object]:
 
 
 def terminal_options() -> dict[str, Any]:
-    """Return the terminal's abilities by the environment, as options of the interface."""
     return {"no_color": bool(os.environ.get("NO_COLOR")), "on_console": os.environ.get("TERM") == "linux"}
 
 

@@ -90,7 +90,6 @@ class _StandardError(FileIO):
     """Standard error; what can't be written to it is lost, since nobody can be told."""
 
     def write(self, data: ReadableBuffer) -> int:
-        """Write as far as that can be done."""
         with suppress(OSError):
             super().write(data)
         return len(memoryview(data).cast("B"))
@@ -260,12 +259,10 @@ def failures_in(output: Output, command: str, *, keeps_files: bool = False) -> I
 
 
 def interrupted() -> RtuiError:
-    """Return the error of a command that a signal has ended before it had results."""
     return RtuiError("Interrupted", "A signal has ended it before there was a result.")
 
 
 def write_failure(output: Output, form: str, command: str, error: RtuiError, code: int | None = None) -> None:
-    """Write an error to the output of a command, where that is for machines and nothing has been written yet."""
     if output.is_written:
         return
     from rtui.analysis.formats.findings import failure_text  # noqa: PLC0415 - few commands fail

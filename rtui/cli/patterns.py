@@ -73,7 +73,6 @@ def command(
 
 
 def _learn(target: Target, asked: dict[str, Any], file: Output, most_names: int) -> int:
-    """Inspect all keys, write their patterns, and return the exit code."""
     from rtui.analysis.columns import parse_columns  # noqa: PLC0415
     from rtui.cli.run import analyse, command_log  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
@@ -116,7 +115,6 @@ def _write(report: Report, file: Output, most_names: int) -> None:
 
 
 def _errors(report: Report) -> list[str]:
-    """Return the rules that are broken as errors."""
     from rtui.analysis.findings.contents import findings  # noqa: PLC0415 - only a draft needs it
     from rtui.registry.rules import Severity  # noqa: PLC0415
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 
 def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Check the name of a preset; a usage error lists all."""
     from rtui.analysis.report.thresholds import preset_names  # noqa: PLC0415 - the help must not wait for it
 
     if value not in preset_names():
@@ -135,7 +134,6 @@ def _written(report: Report, file: Output) -> str:
 
 
 def say_what_it_lacks(report: Report, where: str) -> None:
-    """Print on standard error which keys and facts are missing in what was written."""
     from rtui.analysis.report.document import ColumnState, CoverageKind  # noqa: PLC0415 - as above
 
     coverage = report.head.coverage
@@ -147,7 +145,6 @@ def say_what_it_lacks(report: Report, where: str) -> None:
 
 
 def _keep(report: Report, target: Target) -> None:
-    """Keep the report for later comparison; why that fails is said on standard error."""
     from rtui.server.analysis.kept_reports import KeptReports, NotKeptError  # noqa: PLC0415 - as above
     from rtui.server.files import remove_saved_analyses  # noqa: PLC0415 - the help must not wait for it
 
@@ -241,7 +238,6 @@ def export_command(connection: ConnectionOptions, *, output: str, form: str | No
 
 
 def _export(target: Target, asked: dict[str, Any], file: Output, *, is_folder: bool) -> int:
-    """Analyse and write the rows as they come; say what is there, and return the exit code."""
     from rtui.analysis import humanize  # noqa: PLC0415 - the help must not wait for it
     from rtui.cli.run import analyse, command_log  # noqa: PLC0415
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
@@ -298,7 +294,6 @@ def _new_folder(path: Path) -> Iterator[Path]:
 
 
 def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[FailOn, ...]:
-    """Parse the thresholds; a usage error names the invalid one and says why."""
     from rtui.analysis.report.thresholds import FailOnError, parse_fail_on  # noqa: PLC0415
     from rtui.keyspace.text.display import display_text  # noqa: PLC0415
 

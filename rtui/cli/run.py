@@ -146,7 +146,6 @@ def analyse_keys(paths: Sequence[Path], options: AnalysisOptions) -> Result:
 
 
 async def run_analysis(target: Target, options: AnalysisOptions, *, log: CommandLog | None = None) -> Result:
-    """Do what `analyse` does within a running event loop."""
     asyncio.get_running_loop().run_in_executor(None, import_ahead)
     bar = ProgressBar()
     try:
@@ -277,7 +276,6 @@ class ConnectionWatch:
     """Watches a connection within a running event loop, and gives up when the server has answered nothing for long."""
 
     def __init__(self, connection: Connection, give_up: Callable[[SafeText], object]) -> None:
-        """`give_up` is called with the reason, without a full stop."""
         self.failure: SafeText | None = None
         """Why it gave up, a sentence."""
         self._connection = connection
@@ -344,14 +342,12 @@ class ProgressBar:
                 self._bar.stop()
 
     def say(self, text: str) -> None:
-        """Write a line above it."""
         if self._bar is None:
             click.echo(text, err=True)
         else:
             self._bar.console.print(text, markup=False)
 
     def show(self, progress: Progress, cost: Cost, pace: Pace, *, is_ending: bool = False) -> None:
-        """Redraw the line; `is_ending` after the first Ctrl-C."""
         if self._bar is not None:
             with suppress(OSError):  # likewise
                 self._bar.update(
@@ -365,7 +361,6 @@ class ProgressBar:
 
 
 def state_text(progress: Progress) -> str:
-    """Return the state of the analysis in words, and why it waits."""
     state = _STATES.get(progress.state, "finishing")
     if progress.state is ScanState.WAITING and progress.reason:
         return f"{state}: {display_text(progress.reason, limit=48)}"

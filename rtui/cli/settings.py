@@ -96,7 +96,6 @@ def _read_value(text: str) -> Any:
 
 
 def _print(settings: Settings, wanted: str | None) -> None:
-    """Print every setting, or the settings of a name or a table."""
     defaults, helps = dict(current_values(Settings())), setting_names()
     lines = []
     for name, value in current_values(settings):

@@ -94,14 +94,12 @@ def _names(keys: Sequence[str], *, escaped: bool) -> list[bytes]:
 
 
 def _common_tag(names: Sequence[bytes], separators: tuple[bytes, ...]) -> CommonTag | None:
-    """Return the tag that keys could share."""
     from rtui.analysis.report.tables.slots import common_tag  # noqa: PLC0415 - not for a single key
 
     return common_tag(names, Separators(separators))
 
 
 def _owners(target: Target, slots: set[int]) -> dict[int, Owner]:
-    """Ask a server who serves these slots; raises an RtuiError."""
     import asyncio  # noqa: PLC0415 - most ask no server
 
     return asyncio.run(_ask_owners(target, slots))
@@ -154,7 +152,6 @@ def _paragraph(name: bytes, explanation: SlotExplanation, owners: Mapping[int, O
 
 
 def _together(slots: set[int], owners: Mapping[int, Owner]) -> str:
-    """Say whether one command may use the keys of these slots."""
     from rtui.analysis.report.tables.slots import verdict  # noqa: PLC0415 - not for a single key
 
     nodes = {owners[slot].node for slot in slots} if owners else set()
@@ -162,7 +159,6 @@ def _together(slots: set[int], owners: Mapping[int, Owner]) -> str:
 
 
 def _tag_paragraph(common: CommonTag | None, display: Display) -> str:
-    """Say which hash tag would let keys share a slot."""
     from rtui.analysis.report.tables.slots import NO_COMMON_TAG  # noqa: PLC0415 - not for a single key
 
     if common is None:
@@ -171,7 +167,6 @@ def _tag_paragraph(common: CommonTag | None, display: Display) -> str:
 
 
 def _text(raw: bytes) -> str | None:
-    """Return bytes as text for JSON; null if they are not UTF-8."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -179,7 +174,6 @@ def _text(raw: bytes) -> str | None:
 
 
 def _record(name: bytes, explanation: SlotExplanation, owners: Mapping[int, Owner]) -> dict[str, Any]:
-    """Return a key for JSON: as text (null if it is not UTF-8), and as `redis-cli --quoted-input` reads it."""
     found: dict[str, Any] = {
         "key": _text(name),
         "key_quoted": quoted(name),
@@ -196,7 +190,6 @@ def _record(name: bytes, explanation: SlotExplanation, owners: Mapping[int, Owne
 
 
 def _tag_record(common: CommonTag | None) -> dict[str, Any] | None:
-    """Return the hash tag that keys could share, for JSON."""
     if common is None:
         return None
     return {

@@ -120,7 +120,6 @@ class _Answer:
 def _run(
     target: Target, statement: Statement, asked: dict[str, Any], file: Output, *, limit: int, most_s: float
 ) -> int:
-    """Inspect, run the statement, write its result and its notes, and return the exit code."""
     from rtui.analysis.formats.result_rows import written_rows  # noqa: PLC0415 - the help must not wait for it
     from rtui.cli.run import command_log  # noqa: PLC0415
     from rtui.server.analysis.statements import columns_of  # noqa: PLC0415
@@ -152,7 +151,6 @@ def _run(
 
 
 async def _asked(target: Target, asked: _Asked, log: CommandLog) -> _Answer:
-    """Check the statement, inspect the keys, and run it on their rows."""
     from rtui.analysis.formats.result_rows import StatementRows  # noqa: PLC0415
     from rtui.cli.run import analyse_keys, run_analysis  # noqa: PLC0415
     from rtui.keyspace.text.display import SafeText  # noqa: PLC0415

@@ -219,7 +219,6 @@ _SEVERITY: Final = {"enum": ["off", "warn", "error"]}
 
 
 def schema_text() -> str:
-    """Return the JSON schema of registry files as the text of its file."""
     found = msgspec.json.schema(Document)
     rules = found["$defs"]["Document"]["properties"]["rules"]
     rules |= {"properties": {rule.id: _rule(rule) for rule in RULES.values()}, "additionalProperties": False}
@@ -251,7 +250,6 @@ class EntryReader:
         wrong: Callable[[TomlPath, str], None],
         line: Callable[[TomlPath], int],
     ) -> None:
-        """`wrong` records a mistake at a place; `line` returns the line of a place."""
         self._separators, self._wrong, self._line = separators, wrong, line
         self._values = self._values_of(placeholders, ("placeholders",))
 

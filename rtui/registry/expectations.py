@@ -118,7 +118,6 @@ _OPERATOR: Final = re.compile(r"(<=|>=|<|>|=)?\s*(.*)", re.DOTALL)
 
 
 def _bounds(text: str, parse: Callable[[str], int], forms: str) -> Bounds:
-    """Read a value, a range or a comparison as inclusive bounds. Raises ExpectationError."""
     first, dots, last = text.partition("..")
     try:
         if dots:
@@ -175,7 +174,6 @@ def type_names() -> tuple[str, ...]:
 
 
 def read_type(text: str) -> bytes:
-    """Return the name of a type as TYPE replies; raises ExpectationError."""
     name = _ALIASES.get(text, text.encode())
     if name not in TYPES and not _MODULE_TYPE.fullmatch(text):
         raise ExpectationError(f"{text!r} is no type")
@@ -232,7 +230,6 @@ class Expectations:
         return mask
 
     def checks(self, found: FoundKey) -> tuple[Check, ...]:
-        """Return every expectation with its breach by a key."""
         broken = breaches_of(self.broken(found))
         rows: list[tuple[str, str, object, Sequence[Breach]]] = []
         if self.types:
@@ -268,13 +265,11 @@ class ReferenceSource(Enum):
 
     @property
     def placeholder(self) -> str | None:
-        """The placeholder for its values in a target; None for the name alone."""
         names = {ReferenceSource.MEMBER: "member", ReferenceSource.FIELDS: "field", ReferenceSource.KEY: None}
         return names.get(self, "value")
 
     @property
     def types(self) -> tuple[bytes, ...]:
-        """The types of keys that have such a part; empty for any."""
         return {
             ReferenceSource.MEMBER: (b"set", b"zset", b"list"),
             ReferenceSource.VALUE: (b"string",),
@@ -307,7 +302,6 @@ class Reference:
         return [name for name in found if name is not None]
 
     def twin_name(self, fields: Mapping[str, bytes]) -> bytes | None:
-        """Return the name of the key that must hold the same value, or None."""
         return None if self.twin is None else self.twin.filled(fields)
 
 

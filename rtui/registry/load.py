@@ -104,7 +104,6 @@ class _Reading:
             raise RegistryError([RegistryProblem(self.file, line, display_text(""), what)]) from None
 
     def registry(self) -> Registry:
-        """Return the registry; raises RegistryError with all mistakes."""
         document = self._document()
         separators = self._separators(document)
         levels = self._levels()
@@ -165,7 +164,6 @@ class _Reading:
         return self._converted(table, kind, place)
 
     def _unknown(self, table: dict[str, Any], kind: type[msgspec.Struct], place: TomlPath) -> None:
-        """Record and delete the unknown keys of a table."""
         known = list(kind.__struct_encode_fields__)
         for name in [name for name in table if name not in known]:
             self.wrong((*place, name), f"there is no key {name}{meant(name, known)}")
@@ -300,7 +298,6 @@ class _Reading:
             yield entry if entry.origin else replace(entry, origin=name, file=path)
 
     def _check_examples(self, entries: Sequence[RegistryEntry], matcher: Matcher) -> None:
-        """Record examples that match another pattern than their own, or none."""
         for at, entry in enumerate(entries):
             if entry.origin:
                 continue

@@ -81,7 +81,6 @@ class _Shape:
 
     @property
     def least(self) -> int:
-        """The least number of segments in a key."""
         return len(self.pattern.segments)
 
     @property
@@ -91,7 +90,6 @@ class _Shape:
         return _sequence([segment.separator for segment in segments], self.pattern.separators)
 
     def fits(self, sequence: Sequenced, segments: int) -> bool:
-        """Whether keys with this sequence of separators and number of segments may match."""
         own = self.sequence
         if not self.is_open:
             return own == sequence
@@ -99,7 +97,6 @@ class _Shape:
         return self.least <= segments and is_begun
 
     def text(self, place: Place) -> bytes | None:
-        """Return the text required at a place of a key; None if it may vary."""
         at, count = place
         if at > len(self.segments) or at == self.least:
             return None
@@ -126,7 +123,6 @@ class _Trial:
         self._match: Callable[[bytes], re.Match[bytes] | None] | None = None
 
     def index(self, key: bytes) -> int:
-        """Return the index of the pattern that matches a key, or NO_PATTERN."""
         if not self._shapes:
             return NO_PATTERN
         match = self._match
@@ -163,7 +159,6 @@ class _Lookup:
 
 
 def _node(shapes: Sequence[_Shape], lookups: int) -> _Trial | _Lookup:
-    """Return a search for the pattern of a key among these, the most specific first, with at most `lookups` lookups."""
     if len(shapes) <= FEW or not lookups:
         return _Trial(shapes)
     most = max(min(len(shape.segments) + 1, shape.least) for shape in shapes)
@@ -202,7 +197,6 @@ class Matcher:
     """Finds the patterns of keys, by their index in `patterns`."""
 
     def __init__(self, patterns: Sequence[Pattern], separators: Sequence[bytes]) -> None:
-        """`separators` come longest first, as in each pattern."""
         self.patterns = tuple(patterns)
         self.separators = tuple(separators)
         self.order: tuple[int, ...] = tuple(
@@ -228,7 +222,6 @@ class Matcher:
         return Matcher, (self.patterns, self.separators)
 
     def match(self, key: bytes) -> int | None:
-        """Return the index of the most specific pattern that matches a key, or None."""
         found = self.match_page((key,))[0]
         return None if found == NO_PATTERN else found
 
@@ -249,7 +242,6 @@ class Matcher:
         return found
 
     def fields(self, key: bytes, index: int) -> dict[str, bytes]:
-        """Return the values of the named placeholders in a key of this pattern; raises ValueError for another key."""
         found = self.patterns[index].fields(texts_of((key,))[0])
         if found is None:
             raise ValueError("the key does not have this pattern")
@@ -262,7 +254,6 @@ def _shape(pattern: Pattern, index: int) -> _Shape:
 
 
 def _splitter(separators: tuple[bytes, ...]) -> Callable[[bytes], tuple[Sequenced, Parts]]:
-    """Return a function that splits a key into the sequence of its separators and its segments."""
     if not separators:
         return lambda key: (1, (key,))
     first = separators[0]
@@ -299,7 +290,6 @@ class Ambiguity(NamedTuple):
 
 
 def ambiguities(patterns: Sequence[Pattern]) -> Iterator[Ambiguity]:
-    """Yield every pair of equally specific patterns that match a common key."""
     alike: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
     for index, pattern in enumerate(patterns):
         alike[pattern.specificity].append(index)
@@ -311,7 +301,6 @@ def ambiguities(patterns: Sequence[Pattern]) -> Iterator[Ambiguity]:
 
 
 def _candidates(patterns: Sequence[Pattern], group: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of a group that may match a common key, the lower index first."""
     still_open = [at for at in group if any(one.spans(patterns[at].separators) for one in patterns[at].segments)]
     others = set(still_open)
     yield from combinations(still_open, 2)
@@ -345,7 +334,6 @@ def _pairs_alike(
 
 
 def common_key(first: Pattern, second: Pattern) -> bytes | None:
-    """Return a key that matches both patterns, or None."""
     separators = first.separators
     if any(segment.spans(separators) for segment in (*first.segments, *second.segments)):
         return _common_open(first, second)
@@ -364,7 +352,6 @@ def common_key(first: Pattern, second: Pattern) -> bytes | None:
 
 
 def _common_text(one: PatternSegment, two: PatternSegment, separators: Sequence[bytes]) -> bytes | None:
-    """Return a text that matches both segments, or None."""
     if one.literal is not None and one.literal == two.literal:
         return one.literal
     tests = [compiled(segment_expression(segment.parts, separators)).fullmatch for segment in (one, two)]
@@ -372,7 +359,6 @@ def _common_text(one: PatternSegment, two: PatternSegment, separators: Sequence[
 
 
 def _texts(one: PatternSegment, two: PatternSegment) -> Iterator[bytes]:
-    """Yield texts that may match both segments."""
     literals = [segment.literal for segment in (one, two) if segment.literal is not None]
     if literals:
         yield literals[0]
@@ -395,13 +381,11 @@ def _texts(one: PatternSegment, two: PatternSegment) -> Iterator[bytes]:
 
 
 def _end_literal(segment: PatternSegment, at: int) -> bytes:
-    """Return the literal text at an end of a segment; empty if a placeholder is there."""
     part = segment.parts[at]
     return part.text if isinstance(part, Literal) else b""
 
 
 def _common_open(first: Pattern, second: Pattern) -> bytes | None:
-    """Return a key that matches both patterns, of which one has a placeholder that may span segments; or None."""
     for one, two in ((first, second), (second, first)):
         if not _may_begin_alike(one, two):
             return None
@@ -420,7 +404,6 @@ def _common_open(first: Pattern, second: Pattern) -> bytes | None:
 
 
 def _may_begin_alike(one: Pattern, two: Pattern) -> bool:
-    """Return False if literal text differs before the first placeholder that may span segments."""
     for first, second in zip(one.segments, two.segments, strict=False):
         if any(segment.spans(one.separators) for segment in (first, second)):
             return True

@@ -80,7 +80,6 @@ _WORD: Final = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def words_of(name: bytes) -> list[bytes]:
-    """Return the words of a name in lower case: the letters between capitals, digits and other characters."""
     return [word.lower() for word in _WORD.findall(name)]
 
 
@@ -93,14 +92,12 @@ class Glossary:
     """The abbreviations that a team allows."""
 
     def __init__(self, words: Iterable[tuple[bytes, bytes]]) -> None:
-        """`words`: abbreviations, each with its full form."""
         pairs = [(short.lower(), full.lower()) for short, full in words]
         self.allowed = frozenset(short for short, _ in pairs)
         self._full = frozenset(word for _, full in pairs for word in full.split())
         self._skeletons = frozenset(word.translate(None, _VOWELS) for word in self._full if len(word) > 3)
 
     def is_foreign(self, word: bytes) -> bool:
-        """Whether a word, in lower case, is an abbreviation that is not allowed."""
         if len(word) < 2 or word in self.allowed or word in self._full:
             return False
         skeleton = word.translate(None, _VOWELS)
@@ -254,7 +251,6 @@ class NamingRules:
         self._with_values = {at: found for at, found in values.items() if found.names or found.own}
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        """Pickle what they are made of: another process makes its own."""
         return _made, self._made_of
 
     def broken(self, key: bytes, pattern: int = -1) -> int:
@@ -262,7 +258,6 @@ class NamingRules:
         return self.of_page((key,), (pattern,))[0]
 
     def of_page(self, keys: Sequence[bytes], patterns: Sequence[int]) -> list[int]:
-        """Return the result of `broken` for many keys."""
         enabled = self.enabled
         return [found & enabled for found in self.found_in(keys, patterns)]
 
@@ -307,7 +302,6 @@ class NamingRules:
         return found
 
     def _of_parts(self, key: bytes, parts: Sequence[bytes]) -> int:
-        """Return the result for the segments of a key."""
         allowed = self._allowed(key) if self._below else self.config.styles
         if len(parts) == 1:
             return self._of_name(key, allowed, is_alone=True)
@@ -331,7 +325,6 @@ class NamingRules:
         return known
 
     def _allowed(self, key: bytes) -> Style | None:
-        """Return the styles that a key may have."""
         for beginning, styles in self._below:
             if key.startswith(beginning):
                 return styles
@@ -342,7 +335,6 @@ class NamingRules:
         return (LONG if size > longest else 0) | (HUGE if size > self.config.hardest else 0)
 
     def _values_of(self, pattern: Pattern) -> _Values:
-        """Return the placeholders of a pattern whose values are not judged like the rest of the name."""
         names, own = [], []
         for group, one in enumerate(pattern.placeholders, 1):
             form = one.values.form
@@ -368,7 +360,6 @@ class NamingRules:
         return key, words
 
     def _of_name(self, part: bytes, allowed: Style | None, *, is_alone: bool = False) -> int:
-        """Return the result for one segment; `is_alone`: the segment is the whole key."""
         shape = part.translate(_ZEROS)
         names = self._alone[allowed] if is_alone else self._names[allowed]
         found = names.get(shape)
@@ -413,7 +404,6 @@ class NamingRules:
         return found | (SEPARATOR if is_cut and not _FILE_OR_HOST(key) else 0)
 
     def _of_pattern(self, pattern: Pattern) -> int:
-        """Return the result for the literal text of a pattern."""
         words, allowed = 0, self._allowed(pattern.sample())
         for segment in pattern.segments:
             for part in segment.parts:
@@ -427,7 +417,6 @@ class NamingRules:
         return words
 
     def _characters(self, key: bytes, rest: bytes) -> int:
-        """Return the rules that the bytes `rest` of a key break."""
         mask = 0
         if rest.translate(None, _WHITESPACE) != rest:
             mask |= WHITESPACE
@@ -487,7 +476,6 @@ def _unsplit(key: bytes, maxsplit: int = 0) -> list[bytes]:
 
 
 def _tags(key: bytes) -> int:
-    """Return the rules about hash tags that a key with braces breaks."""
     opening = key.find(b"{")
     closing = key.find(b"}", opening + 1) if opening >= 0 else -1
     if opening < 0 or closing < 0:

@@ -202,7 +202,6 @@ class Values:
     lengths: Lengths = ()
 
     def expression(self, separators: Sequence[bytes]) -> bytes:
-        """Return the expression of a value, without capturing groups."""
         form = self.form
         if form is ENUM:
             return b"(?:" + b"|".join(map(re.escape, sorted(self.options, key=len, reverse=True))) + b")"
@@ -220,7 +219,6 @@ class Values:
         return self.form is not ANY and self.form.spans(separators)
 
     def samples(self) -> tuple[bytes, ...]:
-        """Return a few values."""
         if self.form is ENUM:
             return self.options
         if not self.lengths or (self.form.unit is None and self.form is not ANY):
@@ -296,14 +294,12 @@ class PatternSegment(NamedTuple):
 
     @property
     def literal(self) -> bytes | None:
-        """The text of a wholly literal segment, else None."""
         if not self.parts:
             return b""
         return self.parts[0].text if len(self.parts) == 1 and isinstance(self.parts[0], Literal) else None
 
     @property
     def placeholder(self) -> Placeholder | None:
-        """The placeholder of a segment that consists of one only, else None."""
         return self.parts[0] if len(self.parts) == 1 and isinstance(self.parts[0], Placeholder) else None
 
     @property
@@ -316,7 +312,6 @@ class PatternSegment(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def compiled(expression: bytes) -> re.Pattern[bytes]:
-    """Return the compiled expression from a cache: many patterns have the same segments."""
     return re.compile(expression)
 
 
@@ -359,7 +354,6 @@ class Pattern:
 
     @cached_property
     def earliest(self) -> tuple[int, ...]:
-        """The kinds of segments from left to right, which order equally specific patterns."""
         return tuple(_kind_of(segment) for segment in self.segments)
 
     @cached_property
@@ -368,7 +362,6 @@ class Pattern:
         return compiled(self.source())
 
     def source(self, *, has_groups: bool = True) -> bytes:
-        """Return the source of its expression, with or without groups for the values."""
         return b"".join(
             segment_expression(segment.parts, self.separators, has_groups=has_groups) + re.escape(segment.separator)
             for segment in self.segments
@@ -378,7 +371,6 @@ class Pattern:
         return len(key) <= LONGEST_KEY and self.expression.fullmatch(key) is not None
 
     def fields(self, key: bytes) -> dict[str, bytes] | None:
-        """Return the values of the named placeholders in a key; None if the pattern does not match it."""
         found = self.expression.fullmatch(key) if len(key) <= LONGEST_KEY else None
         if found is None:
             return None
@@ -386,7 +378,6 @@ class Pattern:
         return {one.name: value for one, value in pairs if one.is_named}
 
     def filled(self, fields: Mapping[str, bytes]) -> bytes | None:
-        """Return the key with these values of its placeholders; None if one is missing."""
         found = b""
         for segment in self.segments:
             for part in segment.parts:
@@ -400,7 +391,6 @@ class Pattern:
         return found
 
     def sample(self) -> bytes:
-        """Return a key that matches the pattern."""
         texts = [
             [part.text if isinstance(part, Literal) else part.values.samples()[0] for part in segment.parts]
             for segment in self.segments
@@ -512,7 +502,6 @@ def _values_of(name: str, values: Mapping[str, Values]) -> Values:
 
 
 def _joined(parts: Sequence[Part]) -> list[Part]:
-    """Return the parts with neighbouring literals merged."""
     found: list[Part] = []
     for part in parts:
         if found and isinstance(part, Literal) and isinstance(found[-1], Literal):

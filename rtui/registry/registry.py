@@ -51,7 +51,6 @@ class RegistryError(ValueError):
 
 
 def path_text(path: Iterable[str | int]) -> SafeText:
-    """Return a path in a document for people: `pattern[2].ttl`, array members counted from 1."""
     text = ""
     for part in path:
         text += f"[{part + 1}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
@@ -80,7 +79,6 @@ class LineIndex:
     """The lines of the tables and keys of one text."""
 
     def __init__(self, text: str) -> None:
-        """Any text is accepted; in a text that is not TOML, some lines may be missing."""
         self._lines: dict[TomlPath, int] = {(): 1}
         self._counts: dict[TomlPath, int] = {}
         table: TomlPath = ()
@@ -119,7 +117,6 @@ class LineIndex:
         return next(self._lines[whole[:end]] for end in range(len(whole), -1, -1) if whole[:end] in self._lines)
 
     def _open(self, names: Sequence[str], line: int, *, is_array: bool) -> TomlPath:
-        """Record the header of a table; return its path."""
         path: TomlPath = ()
         for at, name in enumerate(names):
             path = (*path, name)
@@ -189,7 +186,6 @@ class Registry:
     """Likely mistakes that do not prevent its use."""
 
     def entry_of(self, key: bytes) -> RegistryEntry | None:
-        """Return the entry of the most specific pattern that matches a key, or None."""
         index = self.matcher.match(key)
         return None if index is None else self.entries[index]
 

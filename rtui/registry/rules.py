@@ -63,7 +63,6 @@ class Parameter:
         return self.kind is not Kind.WORDS and value >= 0
 
     def value(self, written: object) -> ParameterValue:  # noqa: PLR0911 - a line each kind
-        """Return the value of a written one; raises ValueError if it is of another kind."""
         match self.kind, written:
             case (Kind.FLAG, bool()):
                 return bool(written)
@@ -607,11 +606,9 @@ class RuleLevels:
         return rule in self._severities
 
     def severity(self, rule: str) -> Severity:
-        """Return the severity of a rule; raises KeyError for an unknown id."""
         return self._severities.get(rule, RULES[rule].severity)
 
     def parameter(self, rule: str, name: str) -> ParameterValue:
-        """Return a parameter of a rule; raises KeyError for an unknown name."""
         declared = RULES[rule].parameters[name]
         given = self._parameters.get(rule, {})
         return given[name] if name in given else declared.value(declared.default)
@@ -624,7 +621,6 @@ class RuleLevels:
         return found
 
     def words(self, rule: str, name: str) -> tuple[str, ...]:
-        """Return a parameter that is a list of words, as written. Raises TypeError for a number."""
         found = self.parameter(rule, name)
         if not isinstance(found, tuple):
             raise TypeError(f"{rule} {name} is no list")

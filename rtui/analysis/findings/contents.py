@@ -55,7 +55,6 @@ from rtui.registry.rules import RuleLevels, Severity
 
 
 def _knows(*facts: str) -> Callable[[Basis], str]:
-    """Return the function that says why the first unknown one of these columns is unknown."""
     return lambda basis: basis.why_unknown(*facts)
 
 
@@ -138,7 +137,6 @@ def looked_at(report: Report, levels: RuleLevels) -> frozenset[str]:
 
 
 def _goes_by(basis: Basis) -> Iterator[SafeText]:
-    """Yield the measure of the rule about big keys, if the other one is unknown."""
     for known, other in (("memory", "length"), ("length", "memory")):
         if basis.knows(known) and (why := basis.why_unknown(other)):
             yield SafeText(f"{keys.BIG} goes by {known}: {why}")
@@ -200,7 +198,6 @@ def _unjudged(found: Found, report: Report, registry: Registry) -> Iterator[Unju
 
 
 def _notes(report: Report, entries: dict[SafeText, RegistryEntry]) -> Iterator[SafeText]:
-    """Yield a note if the report was made with another registry."""
     made_with = report.summary.registry
     if made_with is None:
         return
@@ -266,7 +263,6 @@ class FindingsComparison:
         return [one for one in self.changes.values() if one.fate is fate]
 
     def counted(self) -> dict[ThresholdMeasure, Interval]:
-        """Return how many findings are new, grown and gone, as intervals where that is not certain."""
         fates = Counter(one.fate for one in self.changes.values())
         errors = Counter(one.fate for one in self.changes.values() if one.finding.severity is Severity.ERROR)
         new, maybe, grown, unclear = FindingFate.NEW, FindingFate.MAYBE_NEW, FindingFate.GREW, FindingFate.UNCLEAR
@@ -333,7 +329,6 @@ def compare_found(before: Side, after: Side, shared: Collection[str], levels: Ru
 
 
 def _judged_by_none(before: Side, after: Side) -> Iterator[str]:
-    """Yield a sentence for each reason why rules could not be judged."""
     earlier, later = before.found.doubts, after.found.doubts
     for why in dict.fromkeys((*earlier, *later)):
         was, now = ", ".join(earlier.get(why, ())), ", ".join(later.get(why, ()))
@@ -386,7 +381,6 @@ COLUMNS = (
 
 
 def findings_table(found: Found) -> Table:
-    """Return a row for each finding, errors first, then the most costly; its subject is its identity."""
     return Table(
         "findings",
         "Findings",
@@ -420,14 +414,12 @@ _WORDS: Final = {
 
 
 def gone(compared: FindingsComparison) -> dict[str, Finding]:
-    """Return the most costly findings that only the earlier report has, by their identities."""
     fates = (FindingFate.GONE, FindingFate.MAYBE_GONE)
     found = [(name, one.finding) for name, one in compared.changes.items() if one.fate in fates]
     return dict(found[:MOST_GONE])
 
 
 def compared_table(found: Found, compared: FindingsComparison) -> Table:
-    """Return the findings with the changes of their bytes and keys, then the findings that are gone."""
     table, changes = findings_table(found), compared.changes
     names = found.identities
     rows = [_compared_row(row, changes.get(name)) for row, name in zip(table.rows, names, strict=True)]

@@ -74,7 +74,6 @@ def hashes_bytes(parts: Sequence[HashPart], hashes: float, *, has_small_entries:
 
 
 def _element(length: float) -> float:
-    """Return the most bytes of an element of a listpack."""
     return length + (2 if length < _SHORT else 4)
 
 
@@ -116,7 +115,6 @@ class _Saving(NamedTuple):
 
 
 def string_lengths_unknown(basis: Basis) -> str:
-    """Return why the lengths of strings by pattern are unknown, if there are strings."""
     stats = basis.report.summary.root.stats
     is_known = stats.strings is not None or STRING.name not in dict(stats.types)
     return "" if is_known else "reports of older versions have no lengths by pattern"
@@ -153,7 +151,6 @@ def has_small_entries(server: ServerReport) -> bool | None:
 
 
 def _is_field(node: Node) -> bool:
-    """Whether keys that end here are small strings, and all is known of them."""
     stats, found = node.stats, node.stats.strings
     is_literal = node.kind is NodeKind.LITERAL and not node.children and not node.separator
     if not is_literal or found is None or found.long_keys or stats.memory is None or stats.no_ttl_share is None:
@@ -221,7 +218,6 @@ def _as_hash(basis: Basis, path: Sequence[Node], found: _Saving) -> Finding:
 
 
 def tiny_strings(basis: Basis) -> Iterator[Finding]:
-    """Find patterns of mostly expiring strings with tiny strings that live long among large ones."""
     left_ms, fewest = basis.number(NULL, "left"), basis.number(NULL, "keys")
     first = tiny_border(left_ms)
     if first is None:
@@ -242,12 +238,10 @@ def tiny_strings(basis: Basis) -> Iterator[Finding]:
 
 
 def tiny_border(left_ms: float) -> int | None:
-    """Return the first border of TTLs at or above a duration; None if there is none."""
     return next((at for at, edge_s in enumerate(TTL_EDGES_S) if edge_s * 1000 >= left_ms), None)
 
 
 def tiny_unknown(basis: Basis) -> str:
-    """Return why it is unknown which strings are tiny and live long."""
     if why := basis.why_unknown("type", "ttl", "length") or string_lengths_unknown(basis):
         return why
     is_told = tiny_border(basis.number(NULL, "left")) is not None
@@ -256,7 +250,6 @@ def tiny_unknown(basis: Basis) -> str:
 
 
 def _others_mean(found: StringReport) -> float | None:
-    """Return the mean length of strings that are not tiny; None if they are not the most."""
     others = found.asked_keys - found.tiny_keys
     if not found.tiny_keys or others < MOSTLY * found.asked_keys:
         return None
@@ -264,7 +257,6 @@ def _others_mean(found: StringReport) -> float | None:
 
 
 def _extrapolated(count: int, found: StringReport, stats: Stats) -> Figure:
-    """Return a number of the asked strings scaled to all strings."""
     strings = dict(stats.types).get(STRING.name, 0)
     whole = as_estimate(strings)
     if whole.low == whole.high <= found.asked_keys:
@@ -310,12 +302,10 @@ OVER_NOTE: Final = SafeText("some of them may be over the limit by the size of a
 
 
 def has_limited_types(basis: Basis) -> bool:
-    """Whether there are keys of a type with a compact encoding, so far as types are known."""
     return not basis.knows("type") or any(one.name in _LARGE for one in basis.report.summary.types)
 
 
 def lengths_unknown(basis: Basis) -> str:
-    """Return which types with a compact encoding have enough keys, but not one whose length is known."""
     fewest = basis.number(OVER, "keys")
     limited = (one for one in basis.report.summary.types if one.name in _LARGE and one.lengths is None)
     names = [display(one.name, limit=40) for one in limited if plain(one.stats.keys) >= fewest]

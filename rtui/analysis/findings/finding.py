@@ -85,7 +85,6 @@ def glob_of(path: Sequence[Node]) -> bytes:
 
 
 def example_keys(path: Sequence[Node]) -> tuple[bytes, ...]:
-    """Return a few keys of a namespace or pattern, as far as the report has examples of them."""
     found: list[bytes] = []
     for below_it in islice(path[-1].walk(tuple(path[:-1])), MOST_NODES):
         node = below_it[-1]
@@ -96,7 +95,6 @@ def example_keys(path: Sequence[Node]) -> tuple[bytes, ...]:
 
 
 def purpose_text(purpose: str, owner: str) -> SafeText:
-    """Return the purpose and owner of keys; empty if neither is written down."""
     parts = [purpose or "no purpose given", *([f"owner {owner}"] if owner else [])]
     return display_text(" · ".join(parts), limit=_PURPOSE_LIMIT) if purpose or owner else SafeText("")
 
@@ -119,7 +117,6 @@ class Amount(Struct, frozen=True):
 
     @property
     def mark(self) -> Mark:
-        """The mark before it; an estimate has its own."""
         return Mark.AT_LEAST if self.at_least else Mark.EXACT
 
     @property
@@ -140,7 +137,6 @@ class Amount(Struct, frozen=True):
 
 
 def amount(cell: Cell) -> Amount | None:
-    """Return the figure of a cell; None where nothing is known."""
     if isinstance(cell, AtLeast):
         return Amount(cell.value, at_least=True)
     return Amount(cell) if isinstance(cell, int | float | Estimate) else None
@@ -171,12 +167,10 @@ class Finding(Struct, frozen=True):
 
     @property
     def behind(self) -> Behind | None:
-        """The query that finds these keys; None without keys."""
         return self.find_behind()
 
     @property
     def query(self) -> str:
-        """The query as it is typed; empty without keys."""
         behind = self.behind
         return "" if behind is None else str(behind.query)
 
@@ -188,17 +182,14 @@ class Finding(Struct, frozen=True):
 
     @property
     def command(self) -> SafeText:
-        """A line for a shell to look further with redis-cli; it changes nothing."""
         return self.find_command()
 
     @property
     def size(self) -> str:
-        """Its bytes as people read them; empty where they are not known."""
         return "" if self.memory is None else self.memory.size()
 
     @property
     def declared(self) -> Rule:
-        """Its rule: reason, remedy, and the basis and sources of its thresholds."""
         return RULES[self.rule]
 
     @property
@@ -307,12 +298,10 @@ class Basis:
 
     @property
     def may_lack(self) -> bool:
-        """Whether there may be more keys of a sort than the report has."""
         return self.cells.is_partial or self.cells.is_estimate
 
     @property
     def entries(self) -> Sequence[EntryReport]:
-        """The registered patterns; none where the report was made without a registry."""
         registry = self.report.summary.registry
         return () if registry is None else registry.entries
 
@@ -389,7 +378,6 @@ class Found(Struct, frozen=True):
 
     @property
     def doubts(self) -> dict[SafeText, list[str]]:
-        """The rules that could not be judged, by why."""
         by_why: dict[SafeText, list[str]] = {}
         for one in self.unjudged:
             by_why.setdefault(one.why, []).append(one.rule)
@@ -397,7 +385,6 @@ class Found(Struct, frozen=True):
 
     @property
     def remarks(self) -> str:
-        """Places beyond the most costly ones, and rules that could not be judged."""
         parts = [f"{humanize.counted(one.places, 'more place')} of {one.rule}" for one in self.unlisted]
         parts += [f"not checked: {', '.join(rules)}, because {why}" for why, rules in self.doubts.items()]
         return "; ".join([*parts, *self.notes])

@@ -79,7 +79,6 @@ def cliffs(basis: Basis) -> Iterator[Finding]:
 
 
 def _is_same_within(inner: Cliff, outer: Cliff) -> bool:
-    """Whether a cliff is, for the most part, another cliff of a namespace around it."""
     is_inside = len(inner.path) > len(outer.path) and inner.path[: len(outer.path)] == outer.path
     meets = inner.meets(outer.start_s, outer.end_s)
     return is_inside and meets and plain(inner.keys) >= 0.9 * plain(outer.keys)
@@ -139,7 +138,6 @@ def mixed(basis: Basis) -> Iterator[Finding]:
 
 
 def locks_without_ttl(basis: Basis) -> Iterator[Finding]:
-    """Find namespaces of locks with keys that never expire."""
     for path in _locks(basis):
         lasting, memory = map(amount, basis.cells.lasting(path[-1].stats))
         if lasting is not None and least(lasting.figure) > 0:
@@ -157,7 +155,6 @@ def locks_without_ttl(basis: Basis) -> Iterator[Finding]:
 
 
 def long_locks(basis: Basis) -> Iterator[Finding]:
-    """Find namespaces of locks with keys that live longer than a lock should."""
     longest_s = basis.number(LOCK_LONG, "longest") / 1000
     first = next((at for at, edge_s in enumerate(TTL_EDGES_S) if edge_s >= longest_s), None)
     if first is None:
@@ -174,7 +171,6 @@ def long_locks(basis: Basis) -> Iterator[Finding]:
 
 
 def long_unknown(basis: Basis) -> str:
-    """Return why it is unknown which locks live too long."""
     is_beyond = basis.number(LOCK_LONG, "longest") > TTL_EDGES_S[-1] * 1000
     why = f"reports have TTLs only up to {humanize.seconds(TTL_EDGES_S[-1])} apart; set longest to less"
     return basis.why_unknown("ttl") or (why if is_beyond else "")
@@ -289,7 +285,6 @@ def _big(
 
 
 def _other_limit(basis: Basis, kind: bytes) -> Iterator[SafeText]:
-    """Yield the limit of the list of big keys, if it is another one."""
     name = basis.report.head.scope.preset
     found = preset(name).limits(kind) if name in preset_names() else SizeLimits()
     own = int(basis.number(BIG, "string" if kind == STRING.name else "elements"))
@@ -345,13 +340,11 @@ def _unused(basis: Basis, path: Sequence[Node], keys: Amount, memory: Amount | N
 
 
 def idle_border(basis: Basis) -> int | None:
-    """Return the first border of idle times at or above the days of the rule; None if there is none."""
     days_s = basis.number(IDLE, "days") * DAY_S
     return next((at for at, edge_s in enumerate(IDLE_EDGES_S) if edge_s >= days_s), None)
 
 
 def idle_unknown(basis: Basis) -> str:
-    """Return why it is unknown which keys are unused."""
     if why := basis.why_unknown("idle"):
         return why
     if basis.is_of_replicas:
@@ -362,7 +355,6 @@ def idle_unknown(basis: Basis) -> str:
 
 
 def _idle(node: Node, first: int) -> Figure | None:
-    """Return the keys of a node that have been idle for longer than a border; None if unknown."""
     bins = node.stats.idle
     return None if bins is None else total(bins[first + 1 :])
 
@@ -396,7 +388,6 @@ HOT: Final = "hot-key-expiring"
 
 
 def growing_queues(basis: Basis) -> Iterator[Finding]:
-    """Find the longest lists of an earlier report that are longer by now."""
     if basis.before is None:
         return
     least = basis.number(GROWING, "length")
@@ -416,7 +407,6 @@ def _growing(basis: Basis, one: KeyRecord, was: KeyRecord) -> Finding:
 
 
 def expiring_hot_keys(basis: Basis) -> Iterator[Finding]:
-    """Find the hot keys, by the server's own report or by access counters, that expire soon."""
     left_ms, counter = basis.number(HOT, "left"), basis.number(HOT, "counter")
     words = lock_words(basis.levels)
     seen: set[bytes] = set()
@@ -458,7 +448,6 @@ ALL_NOTE: Final = SafeText("the query matches all keys of the pattern: queries d
 
 
 def dangling(basis: Basis) -> Iterator[Finding]:
-    """Find patterns of which keys point to keys that are gone."""
     for one in () if basis.references is None else basis.references.dangling:
         keys = _broken(basis, one)
         verb = "points" if keys.figure == 1 else "point"
@@ -470,7 +459,6 @@ def dangling(basis: Basis) -> Iterator[Finding]:
 
 
 def twins(basis: Basis) -> Iterator[Finding]:
-    """Find patterns of which keys don't hold the same as their copy."""
     for one in () if basis.references is None else basis.references.unlike:
         keys = _broken(basis, one)
         verb, copy = "doesn't" if keys.figure == 1 else "don't", display_text(one.target, limit=120)
@@ -494,7 +482,6 @@ def _broken(basis: Basis, one: CheckedReference) -> Amount:
 
 
 def _looked_at(one: CheckedReference, what: str) -> str:
-    """Return the basis of the figures."""
     of = f"of {humanize.keys(one.looked_at)} checked"
     if one.is_sample:
         of = f"{of}, chosen at random among {humanize.count(one.matching)}"
@@ -507,7 +494,6 @@ def _looked_at(one: CheckedReference, what: str) -> str:
 
 
 def _of_reference(basis: Basis, rule: str, one: CheckedReference, keys: Amount, *texts: str) -> Finding:
-    """Return a finding about a pattern; `texts` are its title and its evidence."""
     return Finding(
         rule=rule,
         severity=basis.severity(rule),

@@ -51,7 +51,6 @@ def java_namespaces(basis: Basis) -> list[Node]:
 
 
 def java_names(basis: Basis) -> Iterator[Finding]:
-    """Find the keys below the mark of names that Java has serialised."""
     for node in java_namespaces(basis):
         path, memory = (basis.report.summary.root, node), amount(basis.cells.memory(node.stats))
         keys = basis.keys(node.stats.keys)
@@ -130,7 +129,6 @@ def scattered(basis: Basis) -> Iterator[Finding]:
 
 
 def _has_brace(node: Node) -> bool:
-    """Whether the names of keys here contain a brace."""
     return b"{" in node.name
 
 
@@ -186,7 +184,6 @@ GLOB_NOTE: Final = SafeText("all keys of the pattern match, and others with simi
 
 
 def broken(rule: str, basis: Basis) -> Iterator[Finding]:
-    """Find the registered patterns whose keys break an expectation."""
     for entry in basis.entries:
         for one in entry.expectations:
             if one.rule == rule and one.keys is not None and as_estimate(one.keys).value > 0:
@@ -214,7 +211,6 @@ def _of_pattern(
     examples: Sequence[SafeText],
     expected: str = "",
 ) -> Finding:
-    """Return a finding about keys of a registered pattern, of which something may be expected."""
     evidence = [*examples]
     if text := purpose_text(entry.purpose, entry.owner):
         evidence.append(text)
@@ -241,7 +237,6 @@ def _examples(keys: Sequence[bytes], long_names: Sequence[LongName] = ()) -> Ite
 
 
 def _keys_of(pattern: str, rule: str, expected: str) -> Behind:
-    """Return the query for the keys of a registered pattern, narrowed to keys that break a rule if possible."""
     of = Behind(query_of(one_of("glob", [glob_of_pattern(pattern)])), GLOB_NOTE)
     if rule == "type-wrong":
         return of.with_terms(one_of("type", expected.encode().split(b" or "), is_negated=True))
@@ -281,7 +276,6 @@ def glob_of_pattern(pattern: str) -> bytes:
 
 
 def deprecated(basis: Basis) -> Iterator[Finding]:
-    """Find patterns that are to be retired and still have keys."""
     for entry in basis.entries:
         if entry.deprecated and entry.inspected_keys:
             is_whole = isinstance(entry.memory_bytes, Estimate) or entry.memory_known_keys >= entry.inspected_keys
@@ -323,12 +317,10 @@ def _why_unseen(basis: Basis, entry: EntryReport) -> str:
 
 
 def patterns_unseen(basis: Basis) -> str:
-    """Return why it is unknown whether some patterns are used; empty if it is known of all."""
     return next((why for entry in _without_keys(basis) if (why := _why_unseen(basis, entry))), "")
 
 
 def expected_unknown(rule: str, basis: Basis) -> str:
-    """Return the patterns with keys that can't be judged by an expectation; empty if there are none."""
     fact = _FACTS[rule.partition("-")[0]]
     expected = [(entry, one) for entry in basis.entries for one in entry.expectations if one.rule == rule]
     if not expected:
@@ -344,7 +336,6 @@ def expected_unknown(rule: str, basis: Basis) -> str:
 
 
 def unregistered(basis: Basis) -> Iterator[Finding]:
-    """Find the namespaces of which many keys have no registered pattern, and all others together."""
     found = basis.report.summary.registry
     fewest, listed = basis.number(UNREGISTERED, "keys"), [] if found is None else list(found.unregistered)
     single = [one for one in listed if one.place and least(one.keys) >= fewest]
@@ -379,7 +370,6 @@ def _paths(basis: Basis, wanted: Sequence[UnregisteredReport]) -> list[tuple[Nod
 def _small_unregistered(
     basis: Basis, found: Sequence[UnregisteredReport], keys: Amount, memory: Amount | None
 ) -> Finding:
-    """Return the finding about all keys without pattern that are not listed by their namespaces."""
     paths = _paths(basis, found)
     of = f" of {humanize.counted(len(paths), 'name pattern')}" if paths else ""
     has = "has" if keys.figure == 1 else "have"
@@ -408,7 +398,6 @@ def _small_unregistered(
 
 
 def against(rule: str, basis: Basis) -> Iterator[Finding]:
-    """Find the namespaces and registered patterns with keys whose names break one rule."""
     found = basis.report.summary.naming
     for one in () if found is None else found.rules:
         if one.rule != rule:
@@ -455,6 +444,5 @@ def _against(rule: str, place: NamePlace) -> bytes | None:
 
 
 def name_rule_off(rule: str, basis: Basis) -> str:
-    """Return why a report that was made with a registry says nothing of a rule about names."""
     naming = basis.report.summary.naming
     return "" if naming is None or any(one.rule == rule for one in naming.rules) else RULE_WAS_OFF

@@ -85,7 +85,6 @@ MOST_NAMED: Final = 3
 
 
 def _with_impossible(panel: Panel, view: HealthView) -> Panel:
-    """Return a panel with notes on impossible figures that are left out of its tables."""
     notes = []
     for source in _LISTED_ON.get(panel.id, ()):
         said = {name: one for name, one in view.latest.impossible.get(source, {}).items() if name not in FIELDS}
@@ -151,7 +150,6 @@ class ServerHealth:
 
     @property
     def headline(self) -> SafeText:
-        """The worst finding in a word or two; empty without findings."""
         return headline(self.found)
 
 
@@ -181,7 +179,6 @@ def _with_counts(panel: Panel, view: HealthView, found: Found) -> Panel:
 
 
 def headline(found: Found) -> SafeText:
-    """Return the worst finding of a server in a word or two; empty without findings."""
     return SafeText(FINDERS[found.findings[0].rule].word) if found.findings else SafeText("")
 
 
@@ -228,7 +225,6 @@ class ComparedLine:
 
     @property
     def change(self) -> FigureChange:
-        """The change of a number; unknown for a text, or a figure that one of the times lacks."""
         return FigureChange(*(_reading(one) for one in (self.then, self.now)))
 
     @property
@@ -268,12 +264,10 @@ class HealthComparison:
     """Nodes that only one of the times has; without full stops."""
 
     def of(self, view: HealthView) -> NodeComparison | None:
-        """Return the comparison of a node; None if it was not there then."""
         return next((one for one in self.nodes if one.now is view), None)
 
 
 def compare_health(then: Sequence[HealthView], now: Sequence[HealthView]) -> HealthComparison:
-    """Compare the samples of nodes; the views of now are judged in full."""
     if len(then) == len(now) == 1:
         # Findings are told apart by the name of the node, which may be another one now.
         samples = tuple(with_fields(one, node=now[0].latest.node) for one in then[0].samples)
@@ -368,7 +362,6 @@ def parse_threshold(text: str) -> HealthThreshold:
 def judge_health(
     thresholds: Sequence[HealthThreshold], views: Sequence[HealthView], comparison: HealthComparison | None = None
 ) -> list[Judgement]:
-    """Return whether each threshold is reached at any node."""
     lines = {view.latest.node: _lines_of(view) for view in views} if thresholds else {}
     return [
         _of_findings(one, comparison) if one.is_of_findings else _of_figure(one, lines, comparison)
@@ -381,7 +374,6 @@ def _lines_of(view: HealthView) -> dict[str, Line]:
 
 
 def _of_findings(threshold: HealthThreshold, comparison: HealthComparison | None) -> Judgement:
-    """Judge a number of findings of all nodes together."""
     expression, measure = display_text(threshold.written), ThresholdMeasure(threshold.found.measure)
     if comparison is None:
         return Judgement(expression, Outcome.UNKNOWN, "it needs earlier samples (--since)")
@@ -418,7 +410,6 @@ def _of_figure(
 def _at_nodes(
     threshold: HealthThreshold, lines: Mapping[str, Mapping[str, Line]], comparison: HealthComparison | None
 ) -> Iterator[Judgement]:
-    """Yield the judgement of each node."""
     found, expression = threshold.found, display_text(threshold.written)
     then: dict[str, dict[str, Line]] = {}
     if comparison is not None:
@@ -467,7 +458,6 @@ def _scaled(found: Expression, unit: Unit) -> Fraction:
 
 
 def _measured(found: Expression, line: Line, then: Line | None) -> tuple[Interval | None, str]:
-    """Return the number to compare, or why there is none."""
     if isinstance(line.value, Unknown):
         return None, f"it is {cell_reason(line.value)}"
     if not isinstance(line.value, int | float):

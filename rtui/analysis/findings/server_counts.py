@@ -76,7 +76,6 @@ class CounterRule:
     """Whether the title says which counters it was: `12 writes refused (OOM 10, READONLY 2)`."""
 
     def counts(self, sample: Sample) -> Counts | None:
-        """Return the counters of a sample; None where they are not known."""
         known = {words: number(sample, name) for words, name in self.fields.items()}
         found = {words: round(count) for words, count in known.items() if count is not None}
         if self.fields and not found:
@@ -88,13 +87,11 @@ class CounterRule:
         return {words: max(0, count - expected) for words, count in found.items()}
 
     def total(self, view: HealthView) -> int | None:
-        """Return the number since the start; None where it is not known."""
         counts = self.counts(view.latest)
         return None if counts is None or view.told(self.source) is None else sum(counts.values())
 
 
 def _grown(view: HealthView, of: Callable[[Sample], Counts | None]) -> Counts:
-    """Return the growth of counters in the session; empty where it is not known."""
     if view.session is None:
         return {}
     before, after = of(view.session.before), of(view.session.after)
@@ -202,7 +199,6 @@ def _base(name: str) -> str:
 
 
 def banned(view: HealthView) -> Iterator[Finding]:
-    """Find calls of commands that should not be used."""
     told, before = view.told(Source.COMMAND_STATS), view.between(Source.COMMAND_STATS)
     grown = {} if before is None else before.commands or {}
     for word in view.levels.words(BANNED, "commands"):
@@ -242,7 +238,6 @@ def _of_failed(sample: Sample) -> Counts:
 
 
 def failed(view: HealthView) -> Iterator[Finding]:
-    """Find commands that often fail."""
     recent, least = _grown(view, _of_failed), view.levels.number(FAILED, "share")
     for name, count in sorted(_of_failed(view.latest).items(), key=lambda one: -one[1]):
         stats = view.latest.commands[name]
@@ -266,7 +261,6 @@ def failed(view: HealthView) -> Iterator[Finding]:
 
 
 def hits_rarely(view: HealthView) -> Iterator[Finding]:
-    """Find a hit ratio since the start that is low."""
     hits, reads = hits_and_reads(view) or (0.0, 0.0)
     if reads < max(1, view.levels.number(HIT_LOW, "reads")) or hits >= view.levels.number(HIT_LOW, "share") * reads:
         return
@@ -282,7 +276,6 @@ FAST: Final = "eviction-fast"
 
 
 def evicted_soon(view: HealthView) -> Iterator[Finding]:
-    """Find keys that are evicted soon, by the mean time that they stay."""
     keys, longest_s = eviction(view).candidates, view.levels.number(FAST, "stay") / 1000
     spans: list[tuple[float, float, str]] = []
     # After a CONFIG RESETSTAT at an unknown time the uptime is too long, and the keys stay for even less.
@@ -304,7 +297,6 @@ OPEN: Final = "default-user-open"
 
 
 def without_password(view: HealthView) -> Iterator[Finding]:
-    """Find a server that lets clients from elsewhere in without a password."""
     told = listed(view) or ()
     remote = [one for one in told if _is_remote(one.address) and one.user in (b"", b"default")]
     if remote:
@@ -327,7 +319,6 @@ MONITOR: Final = "monitor-attached"
 
 
 def monitors(view: HealthView) -> Iterator[Finding]:
-    """Find clients that receive every command."""
     found = [one for one in listed(view) or () if "O" in one.flags]
     if found:
         evidence = [
@@ -339,7 +330,6 @@ def monitors(view: HealthView) -> Iterator[Finding]:
 
 
 def _is_counted(one: CounterRule, view: HealthView) -> bool:
-    """Whether the server counts it, or does not say."""
     return view.has_asked(one.source) and (one.source in view.latest.missing or one.counts(view.latest) is not None)
 
 

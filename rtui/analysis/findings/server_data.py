@@ -55,7 +55,6 @@ _REPLICATION_LINE: Final = "redis-cli INFO replication"
 
 
 def failing(view: HealthView) -> Iterator[Finding]:
-    """Find snapshots, rewrites and writes that have failed."""
     failed = [_WHAT[name] for name in _WHAT if view.text(name) not in ("", "ok")]
     if not failed:
         return
@@ -75,7 +74,6 @@ def failing(view: HealthView) -> Iterator[Finding]:
 
 
 def slow_fork(view: HealthView) -> Iterator[Finding]:
-    """Find a last fork that took long."""
     took_us, each = view.number("latest_fork_usec"), fork_s_a_gib(view.latest)
     if took_us is None or took_us / 1000 <= view.levels.number(FORK, "longest"):
         return
@@ -93,7 +91,6 @@ def huge_pages(view: HealthView) -> Iterator[Finding]:
 
 
 def broken(view: HealthView) -> Iterator[Finding]:
-    """Find a replica whose link to its primary is down."""
     if view.text("master_link_status") == "up":
         return
     down_s = view.number("master_link_down_since_seconds")
@@ -104,7 +101,6 @@ def broken(view: HealthView) -> Iterator[Finding]:
 
 
 def lagging(view: HealthView) -> Iterator[Finding]:
-    """Find replicas that are not online, have not acknowledged anything for long, or miss more than the backlog has."""
     longest_s = view.levels.number(LAGGING, "lag") / 1000
     for one in view.latest.replicas:
         is_late = one.lag_s is not None and one.lag_s > longest_s
@@ -138,7 +134,6 @@ def missing(view: HealthView) -> Iterator[Finding]:
 
 
 def short_backlog(view: HealthView) -> Iterator[Finding]:
-    """Find a backlog that holds less than an outage lasts."""
     lasts_s, size = backlog_s(view), view.number("repl_backlog_size")
     if lasts_s is not None and size is not None and lasts_s * 1000 < view.levels.number(BACKLOG, "least"):
         title = f"The replication backlog holds {humanize.seconds(lasts_s)} of writes at the current rate"
@@ -147,7 +142,6 @@ def short_backlog(view: HealthView) -> Iterator[Finding]:
 
 
 def failing_cluster(view: HealthView) -> Iterator[Finding]:
-    """Find slots that nobody serves."""
     state, assigned = view.text("cluster_state"), view.number("cluster_slots_assigned")
     failed = view.number("cluster_slots_fail") or 0
     if state == "ok" and not failed and assigned in (None, SLOTS):
@@ -163,7 +157,6 @@ def failing_cluster(view: HealthView) -> Iterator[Finding]:
 
 
 def nodes_down(view: HealthView) -> Iterator[Finding]:
-    """Find nodes of the cluster that the asked node does not reach."""
     told = view.told(Source.CLUSTER_NODES)
     lost = () if told is None else out_of_reach(told)
     if told is None or not lost:
@@ -179,7 +172,6 @@ def nodes_down(view: HealthView) -> Iterator[Finding]:
 
 
 def failing_sentinels(view: HealthView) -> Iterator[Finding]:
-    """Find Sentinels that are too few for a failover, name different primaries, or take the primary for dead."""
     told = view.told(Source.SENTINELS)
     if told is None or not told.sentinels:
         return
@@ -289,7 +281,6 @@ def evicts_lasting(view: HealthView) -> Iterator[Finding]:
 
 
 def _evictable(found: Eviction, report: Report, node: Node) -> Amount | None:
-    """Return how many keys of a namespace the policy may evict; None for none, or if unknown."""
     stats = node.stats
     if not found.takes_expiring_only:
         return Amount(stats.keys)
@@ -300,7 +291,6 @@ def _evictable(found: Eviction, report: Report, node: Node) -> Amount | None:
 
 
 def slow_big_keys(view: HealthView) -> Iterator[Finding]:
-    """Find keys of the slow log that are among the biggest of the report."""
     if view.report is None:
         return
     found = view.report.summary.big
@@ -332,7 +322,6 @@ def slow_big_keys(view: HealthView) -> Iterator[Finding]:
 
 
 def cliff_load(view: HealthView) -> Iterator[Finding]:
-    """Find cliffs of the report during which more is asked, or less found, than in the rest of the session."""
     if view.report is None:
         return
     for cliff in view.report.summary.expiry.cliffs[:MOST_PLACES]:
@@ -361,13 +350,11 @@ def cliff_load(view: HealthView) -> Iterator[Finding]:
 
 
 def _rate(spans: list[SampleSpan], counter: str) -> float | None:
-    """Return the rate over several spans together; None if it is unknown of all."""
     known = [(change, one.seconds) for one in spans if (change := one.change(counter)) is not None and one.seconds > 0]
     return sum(change for change, _ in known) / sum(seconds for _, seconds in known) if known else None
 
 
 def expiring_hot_keys(view: HealthView) -> Iterator[Finding]:
-    """Find the hot keys of the report that expire soon as of the last sample, or should have by then."""
     if view.report is None:
         return
     left_s = view.levels.number(HOT_EXPIRING, "left") / 1000

@@ -65,7 +65,6 @@ class Pressure(NamedTuple):
         return 1 <= self.peak <= _OTHER_LIMIT
 
     def evidence(self, view: HealthView) -> Iterator[str]:
-        """Yield the figures, and how far they went."""
         limit = view.number("maxmemory") or 0
         yield f"{humanize.size(self.counted)} of {humanize.size(limit)} used, policy {eviction(view).policy}"
         if self.left_s is not None:
@@ -76,7 +75,6 @@ class Pressure(NamedTuple):
 
 
 def pressure(view: HealthView) -> Pressure | None:
-    """Return how full memory is and was; None without a limit."""
     limit, used = view.number("maxmemory"), view.number("used_memory")
     if not limit or used is None:
         return None
@@ -91,7 +89,6 @@ def pressure(view: HealthView) -> Pressure | None:
 
 
 def near_limit(view: HealthView) -> Iterator[Finding]:
-    """Find memory that is nearly full, will be soon or was full, where the policy evicts no key."""
     found, memory = eviction(view), pressure(view)
     if memory is None or found.candidates is None or found.takes_expiring_only:
         return
@@ -105,7 +102,6 @@ def near_limit(view: HealthView) -> Iterator[Finding]:
 
 
 def unlimited(view: HealthView) -> Iterator[Finding]:
-    """Find a server without maxmemory that takes a large share of its machine's memory."""
     resident, total = view.number("used_memory_rss"), view.number("total_system_memory")
     if view.number("maxmemory") != 0 or not resident or not total:
         return
@@ -124,7 +120,6 @@ def _resident_ratio(view: HealthView, rule: str) -> tuple[float, float, float] |
 
 
 def fragmented(view: HealthView) -> Iterator[Finding]:
-    """Find far more memory resident than used."""
     found = _resident_ratio(view, FRAGMENTED)
     if found is None or found[2] <= view.levels.number(FRAGMENTED, "ratio"):
         return
@@ -144,7 +139,6 @@ def fragmented(view: HealthView) -> Iterator[Finding]:
 
 
 def swapped(view: HealthView) -> Iterator[Finding]:
-    """Find less memory resident than used."""
     found = _resident_ratio(view, SWAPPED)
     if found is None or found[2] >= view.levels.number(SWAPPED, "ratio"):
         return
@@ -155,7 +149,6 @@ def swapped(view: HealthView) -> Iterator[Finding]:
 
 
 def cannot_evict(view: HealthView) -> Iterator[Finding]:
-    """Find a volatile policy where hardly any key has a TTL."""
     found, memory = eviction(view), pressure(view)
     share, keys = found.candidate_share, found.keys
     if memory is None or not found.takes_expiring_only or share is None or keys is None:
@@ -212,7 +205,6 @@ def slow_groups(view: HealthView) -> Iterator[tuple[LoggedGroup, float]]:
 
 
 def slow(view: HealthView) -> Iterator[Finding]:
-    """Find slow commands by command and namespace."""
     for group, longest_us in slow_groups(view):
         longest = humanize.seconds(group.largest.amount / 1e6)
         key = first_key(group.largest)
@@ -237,7 +229,6 @@ def slow(view: HealthView) -> Iterator[Finding]:
 
 
 def _keys_of(pattern: bytes) -> Behind | None:
-    """Return the query for the keys of a pattern, or None."""
     try:
         return Behind(query_of(one_of("pattern", [check_pattern_text(pattern)]))) if pattern else None
     except PatternSyntaxError:
@@ -245,7 +236,6 @@ def _keys_of(pattern: bytes) -> Behind | None:
 
 
 def fell(view: HealthView) -> Iterator[Finding]:
-    """Find a hit ratio of the session far below that since the statistics began."""
     session = view.session
     total = hits_and_reads(view)
     if session is None or total is None or session.hit_ratio is None:
@@ -268,7 +258,6 @@ def fell(view: HealthView) -> Iterator[Finding]:
 
 
 def saturated(view: HealthView) -> Iterator[Finding]:
-    """Find a main thread that has no time left."""
     share = None if view.session is None else view.session.rate(*MAIN_THREAD)
     if share is not None and share >= view.levels.number(CPU, "share"):
         told = view.told(Source.COMMAND_STATS)
@@ -279,7 +268,6 @@ def saturated(view: HealthView) -> Iterator[Finding]:
 
 
 def churn(view: HealthView) -> Iterator[Finding]:
-    """Find many new connections."""
     rate = None if view.session is None else view.session.rate("total_connections_received")
     if rate is not None and rate > view.levels.number(CHURN, "rate"):
         connected = view.number("connected_clients")
@@ -289,7 +277,6 @@ def churn(view: HealthView) -> Iterator[Finding]:
 
 
 def near_client_limit(view: HealthView) -> Iterator[Finding]:
-    """Find connections that are near maxclients."""
     connected, most = view.number("connected_clients"), view.number("maxclients")
     if connected and most and connected >= view.levels.number(CLIENTS_LIMIT, "share") * most:
         title = f"{humanize.share(connected / most)} of maxclients are connected"
@@ -298,7 +285,6 @@ def near_client_limit(view: HealthView) -> Iterator[Finding]:
 
 
 def unread_output(view: HealthView) -> Iterator[Finding]:
-    """Find clients with large output buffers."""
     size, share, bounds = view.levels.number(BUFFERS, "size"), view.levels.number(BUFFERS, "share"), limits(view)
     found = []
     for one in listed(view) or ():
@@ -310,7 +296,6 @@ def unread_output(view: HealthView) -> Iterator[Finding]:
 
 
 def large_requests(view: HealthView) -> Iterator[Finding]:
-    """Find clients with requests of nearly the size limit."""
     limit, share = query_limit(view), view.levels.number(QUERIES, "share")
     sent = [(one, one.query_bytes or 0, "") for one in listed(view) or ()]
     found = [one for one in sent if limit and one[1] >= share * limit]
@@ -321,7 +306,6 @@ def large_requests(view: HealthView) -> Iterator[Finding]:
 def _with_buffers(
     view: HealthView, rule: str, found: Sequence[tuple[ClientFigures, int, str]], of_what: str
 ) -> Iterator[Finding]:
-    """Yield a finding about clients, each with its waiting bytes and more about it."""
     if not found:
         return
     memory = sum(waits for _, waits, _ in found)

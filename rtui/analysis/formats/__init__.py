@@ -18,7 +18,6 @@ from rtui.analysis.report.tables.table import COVERAGE_MARKS, Table
 
 
 def report_page(report: Report) -> BlockPage:
-    """Return a report as a page for people: its head in words, findings, tables."""
     found = about(report)
     facts = Facts(found.title, tuple((str(what), str(text)) for what, text in found.rows))
     blocks: list[Block] = [facts, ReportCharts(report), findings_table(contents.findings(report)), *tables(report)]
@@ -26,7 +25,6 @@ def report_page(report: Report) -> BlockPage:
 
 
 def _head(report: Report) -> PageHead:
-    """Return the server, the main figures, and warnings about them."""
     head, stats = report.head, report.summary.root.stats
     kind, mark = head.coverage.kind, COVERAGE_MARKS[head.coverage.kind]
     server = " · ".join(
@@ -61,7 +59,6 @@ def written(page: BlockPage, form: str, *, width: int | None = None, ascii_only:
 
 
 def write_text(report: Report, *, width: int | None = DEFAULT_WIDTH, ascii_only: bool = False) -> str:
-    """Return a report in lines, as `page_text` has them."""
     return page_text(report_page(report), width=width, ascii_only=ascii_only)
 
 

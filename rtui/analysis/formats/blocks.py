@@ -130,7 +130,6 @@ _OWN_ROWS: Final = {"namespaces": 60, "findings": 1_000, "settings": 1_000}
 
 
 def shortened(table: Table) -> Table:
-    """Return a table cut to its first rows, with a note of how many there are."""
     rows = _OWN_ROWS.get(table.id, ROWS)
     if len(table.rows) <= rows:
         return table

@@ -52,7 +52,6 @@ def _reading_text(found: Reading | None, spell: humanize.NumberFormat, state: Co
 
 
 def growth_text(change: FigureChange) -> str:
-    """Return the growth in percent."""
     growth = change.growth()
     return _change_text(change, growth and growth.in_percent(), "%")
 
@@ -86,7 +85,6 @@ def _signed(bound: Bound) -> str:
 
 
 def change_record(change: FigureChange) -> dict[str, Any]:
-    """Return a change as JSON has it: its verdict, both figures, and how far they are apart."""
     return {
         "verdict": change.direction.value,
         "before": _reading(change.before),
@@ -115,7 +113,6 @@ def _bound(bound: Bound) -> int | float | None:
 
 
 def head_text(head: Head) -> str:
-    """Return the time, the server and the coverage of a report."""
     server, coverage = head.server, head.coverage
     keys = humanize.keys(coverage.keys)
     rests_on = {CoverageKind.EXACT: f"{keys}, exact", CoverageKind.PARTIAL: f"≥ {keys}, partial"}
@@ -130,7 +127,6 @@ def head_text(head: Head) -> str:
 
 
 def judgement_lines(judgements: Sequence[Judgement]) -> tuple[str, ...]:
-    """Return a line for each threshold; reached ones and doubtful ones in capitals."""
     return tuple(
         f"{one.outcome if one.outcome is Outcome.NOT_REACHED else one.outcome.upper()}  {one.expression}  {one.why}"
         for one in judgements
@@ -186,7 +182,6 @@ def change_words(change: FindingChange) -> str:
 
 
 def finding_records(found: FindingsComparison, top: int | None) -> dict[str, Any]:
-    """Return the members of the JSON document that are about findings, of the `top` first ones."""
     changes: Sequence[FindingChange] = list(found.changes.values())
     return {
         "findings": [
@@ -208,7 +203,6 @@ def finding_records(found: FindingsComparison, top: int | None) -> dict[str, Any
 
 
 def head_record(head: Head) -> dict[str, Any]:
-    """Return a report's head as JSON: time, server, coverage."""
     server = head.server
     return {
         "made_at_epoch_s": head.made_at_s,
@@ -254,7 +248,6 @@ class KeyFates(NamedTuple):
     """Why a key may be in neither, though a file does not have it."""
 
     def listing(self) -> GroupedRows:
-        """Return the keys as a block of a page."""
         groups = []
         for fate in KeyFate:
             if count := self.counts[fate]:
@@ -266,7 +259,6 @@ class KeyFates(NamedTuple):
         return GroupedRows("Keys", ("key", "memory"), groups, has_numbers=True, notes=notes)
 
     def record(self) -> dict[str, Any]:
-        """Return the keys as a member of the JSON document."""
         return {
             fate.name.lower(): {
                 "keys": self.counts[fate],

@@ -60,7 +60,6 @@ def write_csv(report: Report) -> str:
 
 
 def table_csv(table: Table) -> str:
-    """Return one table; lines end as RFC 4180 has it."""
     return _written([field for pair in _pairs(table) for field in (*_fields(*pair), *_bounds(*pair))])
 
 
@@ -84,12 +83,10 @@ def _pairs(table: Table) -> list[tuple[Column, Sequence[Cell]]]:
 
 
 def _in_unit(cell: Cell, column: Column) -> Cell:
-    """Return a cell in the unit that its field is named with."""
     return round(cell * 1000) if column.id == _TTL and isinstance(cell, int | float) else cell
 
 
 def _has_bytes(column: Column) -> bool:
-    """Whether a field `…_quoted` stands beside a column."""
     return column.unit is Unit.NAME and column.id not in _WORDS
 
 
@@ -141,7 +138,6 @@ def _text(cell: Cell) -> str:
 
 
 def _number(value: float) -> str:
-    """Return a number without rounding; empty for infinity."""
     return repr(value) if isfinite(value) else ""
 
 
@@ -150,7 +146,6 @@ def table_json(table: Table) -> str:
 
 
 def table_jsonl(table: Table) -> str:
-    """Return the records, a line each."""
     return "".join(f"{json.dumps(record)}\n" for record in table_records(table))
 
 
@@ -174,7 +169,6 @@ def _record(columns: Sequence[Column], row: Sequence[Cell]) -> dict[str, Any]:
 
 
 def cell_value(cell: Cell) -> Any:
-    """Return a cell as JSON has it: a number, a text, null for unknown; an inexact number is a record."""
     if isinstance(cell, Estimate):
         return {"value": cell.value, "low": cell.low, "high": cell.high if isfinite(cell.high) else None}
     if isinstance(cell, AtLeast):
@@ -187,7 +181,6 @@ def cell_value(cell: Cell) -> Any:
 
 
 def utf8_text(name: bytes) -> str | None:
-    """Return bytes as text; None if they are not UTF-8."""
     try:
         return name.decode()
     except UnicodeDecodeError:

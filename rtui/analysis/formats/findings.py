@@ -51,7 +51,6 @@ FINDINGS_SCHEMA: Final = 1
 
 
 def findings_page(report: Report, found: Found) -> BlockPage:
-    """Return the findings of a report in full, errors first."""
     return BlockPage("rtui check", [Paragraph((head_text(report.head),)), Findings(found)])
 
 
@@ -81,7 +80,6 @@ def unjudged_records(found: Found) -> list[dict[str, Any]]:
 
 
 def finding_record(one: Finding) -> dict[str, Any]:
-    """Return all about a finding as values of JSON."""
     return {
         "rule": one.rule,
         "severity": one.severity,
@@ -196,7 +194,6 @@ def server_path(head: Head) -> str:
 
 
 def _descriptor(rule: Rule) -> dict[str, Any]:
-    """Return a reporting descriptor of SARIF: the documentation of a rule and its default severity."""
     parameters = [f"{name} = {json.dumps(one.default)}: {one.help}" for name, one in rule.parameters.items()]
     return {
         "id": rule.id,
@@ -236,7 +233,6 @@ def _result(one: Finding, name: str, checked: Sequence[str], at: SourcePlace, ki
 
 
 def _invocation(failures: Sequence[str], notes: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return whether all went well, the failures, and the rules that could not be judged."""
     texts = [display_text(one, limit=MOST_CHARACTERS) for one in failures]
     return {
         "executionSuccessful": not failures,
@@ -260,7 +256,6 @@ _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U00
 
 
 def findings_junit(report: Report, found: Found, fail_on: Severity) -> str:
-    """Return the document, in ASCII; findings of the severity `fail_on` and above are failures."""
     head = report.head
     properties = {"server": head.server.label, "db": head.server.db, "coverage": head.coverage.kind.value}
     reason = head.coverage.reason or "not every key was inspected"
@@ -317,7 +312,6 @@ def _suite(
 
 
 def _counted(suite: Element, elapsed_s: float, made_at_s: float) -> Element:
-    """Set the numbers of tests, and when they were made."""
     counts = {
         "tests": len(suite.findall("testcase")),
         "failures": len(suite.findall("testcase/failure")),

@@ -46,7 +46,6 @@ class FleetServer:
 
     @property
     def state(self) -> str:
-        """The state in a word, one of `STATES`."""
         if self.failure is not None:
             return DOWN
         if self.found is None:
@@ -57,11 +56,9 @@ class FleetServer:
 
     @property
     def is_missing(self) -> bool:
-        """Whether it has not answered last, or not yet."""
         return self.state in (DOWN, WAITING)
 
     def label(self, name: str) -> SafeText:
-        """Return the value of a label; empty without it."""
         return dict(self.labels).get(SafeText(name), SafeText(""))
 
 
@@ -203,7 +200,6 @@ def _row(one: FleetServer) -> Row:
 
 
 def findings_of_fleet(servers: Sequence[FleetServer]) -> Table:
-    """Return the folded findings; subjects are rules."""
     columns = (
         Column("severity", "severity", Unit.TEXT, 8),
         Column("servers", "servers", Unit.COUNT, 7),
@@ -222,7 +218,6 @@ def findings_of_fleet(servers: Sequence[FleetServer]) -> Table:
 
 
 def groups_table(servers: Sequence[FleetServer], label: str) -> Table:
-    """Return a row for each value of a label: servers, states, and sums of memory and operations."""
     groups: dict[SafeText, list[FleetServer]] = {}
     for one in servers:
         groups.setdefault(one.label(label) or SafeText("(none)"), []).append(one)
@@ -266,7 +261,6 @@ def state_line(servers: Sequence[FleetServer]) -> SafeText:
 
 
 def fleet_page(servers: Sequence[FleetServer], *, group_by: str | None = None, is_summary: bool = False) -> BlockPage:
-    """Return unreachable servers, folded findings and the table of servers; a summary has the main columns only."""
     down = [(one.name, one.failure) for one in servers if one.failure is not None]
     findings = [(one.severity.value, _finding_text(one)) for one in fleet_findings(servers)]
     shown = [replace(one, failure=SafeText("")) if one.failure else one for one in servers]

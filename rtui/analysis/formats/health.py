@@ -123,7 +123,6 @@ class NodePage:
 
     @property
     def facts(self) -> list[SafeText]:
-        """Product and version, role, and the time of the last sample."""
         view = self.view
         product = "valkey" if view.text("valkey_version") else "redis"
         version = view.text("valkey_version") or view.text("redis_version")
@@ -142,7 +141,6 @@ class NodePage:
 
     @property
     def bases(self) -> list[SafeText]:
-        """The earlier samples and the report of the keys, a line each."""
         lines = []
         if self.compared is not None:
             lines.append(f"since  {when_text(self.compared.then)}")
@@ -151,14 +149,12 @@ class NodePage:
         return list(map(SafeText, lines))
 
     def figures(self, panel: Panel) -> Sequence[ComparedLine]:
-        """Return the figures of a panel, beside earlier ones if there are samples."""
         if self.compared is None:
             return [ComparedLine(None, line) for line in panel.lines]
         return next(lines for one, lines in self.compared.figures if one.id == panel.id)
 
 
 def node_pages(views: Sequence[HealthView], comparison: HealthComparison | None = None) -> list[NodePage]:
-    """Return the contents of each node."""
     pages = []
     for view in views:
         compared = None if comparison is None else comparison.of(view)
@@ -252,7 +248,6 @@ def health_page(
 
 
 def _head(pages: Sequence[NodePage]) -> PageHead:
-    """Return the worst finding in a word; of a single node its main figures, too."""
     if len(pages) > 1:
         worst = next((one for one in pages if one.health.found.findings), None)
         badge = ("no problems", "") if worst is None else worst.badge
@@ -287,7 +282,6 @@ def _nodes_table(pages: Sequence[NodePage]) -> Table:
 
 
 def _states_table(pages: Sequence[NodePage]) -> Table:
-    """Return the nodes, those with findings first, in the width of a terminal."""
     table = _nodes_table(pages)
     kept = [at for at, column in enumerate(table.columns) if column.id in _STATES]
     rows = tuple(tuple(row[at] for at in kept) for row in table.rows[:MOST_NODES])
@@ -313,7 +307,6 @@ def _worst_findings(pages: Sequence[NodePage]) -> Iterator[Block]:
 
 
 def _main_metrics(page: NodePage) -> Table:
-    """Return the main metrics with the names of their fields in Redis, a line each."""
     lines = {one.line.id: one for panel in page.health.panels for one in page.figures(panel)}
     shown = [lines[name] for name in _MAIN if name in lines]
     is_compared = page.compared is not None
@@ -323,7 +316,6 @@ def _main_metrics(page: NodePage) -> Table:
 
 
 def _fates(page: NodePage) -> Iterator[Block]:
-    """Yield the findings that are new, gone and still there, of a node with earlier samples."""
     if page.compared is not None:
         found = finding_listing(page.compared.findings, MOST_FINDINGS, FATES)
         notes = (f"{note[:1].upper()}{note[1:]}." for note in page.compared.notes)
@@ -478,7 +470,6 @@ def _node_entry(page: NodePage) -> NodeEntry:
 
 
 def _compared(compared: NodeComparison) -> dict[str, Any]:
-    """Return the earlier samples of a node, and the fates of findings."""
     then = compared.then
     return {
         "then_epoch_s": then.latest.at_ms / 1000,
@@ -521,7 +512,6 @@ def _figure_entry(one: ComparedLine, *, is_compared: bool) -> FigureEntry:
 
 
 def _value(cell: Cell) -> Any:
-    """Return a value as JSON has it; bytes as redis-cli quotes them."""
     if isinstance(cell, bytes):
         return quoted(cell)
     return _finite(cell) if isinstance(cell, float) else cell_value(cell)

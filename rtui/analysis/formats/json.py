@@ -221,7 +221,6 @@ _HISTOGRAMS: Final = {
 
 
 def document(report: Report) -> dict[str, Any]:
-    """Return the report as the object that the file holds."""
     lists = {name: getattr(report.summary, name) for name in SummaryLists.__struct_fields__}
     summary = FileSummary(tuple(_namespaces(report.summary.root)), **lists)
     found = tuple(_finding(one, one.keys) for one in findings(report).findings if one.keys is not None)
@@ -280,7 +279,6 @@ def read_json(text: str | bytes) -> Report:
 
 
 def write_keys_head(head: KeysHead) -> str:
-    """Return it as JSON, in ASCII."""
     return json.dumps(json_value(msgspec.to_builtins(head, builtin_types=(bytes,), enc_hook=list)))
 
 
@@ -380,7 +378,6 @@ def _lines(value: Any, level: int) -> Iterator[str]:
 
 
 def _namespaces(root: Node) -> Iterator[NamespaceEntry]:
-    """Yield every node before its children, without recursion: a tree may be deep."""
     waiting = [(root, 0, b"")]
     while waiting:
         node, depth, before = waiting.pop()

@@ -127,7 +127,6 @@ class Learnt:
     pattern: Pattern = field(init=False, repr=False)
 
     def add(self, stats: Stats) -> None:
-        """Add keys of a report."""
         self.keys += as_estimate(stats.keys).value
         if stats.memory_bytes is not None:
             self.memory_bytes = (self.memory_bytes or 0) + as_estimate(stats.memory_bytes).value
@@ -141,7 +140,6 @@ class Learnt:
             self.largest_bytes = max(self.largest_bytes or 0, stats.memory.max)
 
     def merge(self, other: Learnt) -> None:
-        """Add the keys of another one."""
         self.keys += other.keys
         if other.memory_bytes is not None:
             self.memory_bytes = (self.memory_bytes or 0) + other.memory_bytes
@@ -307,13 +305,11 @@ def _expressible(parts: Iterable[Part], separators: Sequence[bytes]) -> Parts:
 
 
 def _with_one_rest(parts: Parts) -> Parts:
-    """Return parts in which all from the first placeholder for any depth to the last are one."""
     at = [index for index, part in enumerate(parts) if part is _REST]
     return (*parts[: at[0]], *parts[at[-1] :]) if len(at) > 1 else parts
 
 
 def _segments(parts: Iterable[Part], separators: Sequence[bytes]) -> Iterator[tuple[list[Part], bytes]]:
-    """Yield the parts between separators, each with the separator behind it."""
     cut = re.compile(b"(" + b"|".join(map(re.escape, separators)) + b")")
     segment: list[Part] = []
     text = b""
@@ -353,7 +349,6 @@ def _with_few_slots(segment: Sequence[Part], separators: Sequence[bytes]) -> Seq
 
 
 def _merged(learnt: Iterable[Learnt]) -> list[Learnt]:
-    """Return patterns with the same text and forms as one."""
     found: dict[tuple[bytes | PlaceholderForm, ...], Learnt] = {}
     for one in learnt:
         kind = tuple(part.form if isinstance(part, Slot) else part for part in one.parts)
@@ -435,7 +430,6 @@ FEW_KEYS: Final = 20
 
 
 def expected_types(one: Learnt) -> list[str]:
-    """Return the types of its keys, most keys first, as a registry names them."""
     found = []
     for name, _ in one.types.most_common():
         text = name.decode("utf-8", "replace")
@@ -448,7 +442,6 @@ def expected_types(one: Learnt) -> list[str]:
 
 
 def expected_ttl(one: Learnt) -> str | None:
-    """Return the times to live that its keys may be given; None where nothing is known of any."""
     if not one.expiring:
         return "none" if one.lasting else None
     if one.ttl_left_s is None:
@@ -463,7 +456,6 @@ def expected_ttl(one: Learnt) -> str | None:
 
 
 def expected_size(one: Learnt) -> str | None:
-    """Return the most memory of a key; None where it is not known."""
     return None if not one.largest_bytes else f"<={write_size(1 << (2 * one.largest_bytes - 1).bit_length())}"
 
 
@@ -564,7 +556,6 @@ _COLUMNS: Final = (
 
 
 def patterns_table(head: Head, learnt: LearntPatterns) -> Table:
-    """Return the patterns as a table, most keys first."""
     rows: list[tuple[Cell, ...]] = [
         (
             display_text(one.pattern.text),
@@ -588,7 +579,6 @@ def patterns_table(head: Head, learnt: LearntPatterns) -> Table:
 
 
 def _note(head: Head, learnt: LearntPatterns) -> str:
-    """Return the gaps of the table."""
     notes = []
     if head.coverage.kind is not CoverageKind.EXACT:
         notes.append("not every key was analysed: there may be other patterns")
@@ -602,7 +592,6 @@ def by_keys(learnt: LearntPatterns) -> Sequence[Learnt]:
 
 
 def write_patterns_json(head: Head, learnt: LearntPatterns) -> str:
-    """Return the patterns with their figures as one JSON object."""
     members: list[dict[str, Any]] = [
         {
             "pattern": one.pattern.text,

@@ -201,7 +201,6 @@ def _metric(name: str, about: str, samples: _Samples) -> Metric:
 
 
 def _text(value: str) -> str:
-    """Return a text as the value of a label, without control characters and invisible ones."""
     return display_text(value, limit=LABEL_LIMIT)
 
 
@@ -216,7 +215,6 @@ class _Metrics(Collector):
 
 
 def _written(metrics: Iterable[Metric], form: str) -> str:
-    """Return metrics in the format `prom` or `openmetrics`; ends with a newline."""
     found = _Metrics(metrics)
     return (openmetrics_format(found) if form == OPENMETRICS else text_format(found)).decode()
 
@@ -232,7 +230,6 @@ def health_metrics(views: Sequence[HealthView], failed: Collection[str] = (), fo
 
 
 def fleet_metrics(servers: Sequence[FleetServer], form: str = PROMETHEUS) -> str:
-    """Return all metrics of servers, and their labels as `rtui_server_info`."""
     views = [one.view for one in servers if one.view is not None]
     failed = [one.address for one in servers if one.state == DOWN]
     judged: dict[str, Found] = {one.address: one.found for one in servers if one.found is not None}
@@ -245,7 +242,6 @@ def fleet_metrics(servers: Sequence[FleetServer], form: str = PROMETHEUS) -> str
 
 
 def report_metrics(report: Report, form: str = PROMETHEUS) -> str:
-    """Return keys, bytes and keys without TTL by pattern, and the findings."""
     return _written([*_reports([report]), *_rules({report.head.server.label: findings(report)})], form)
 
 
@@ -389,6 +385,5 @@ def _of(figure: Figure | None) -> float:
 
 
 def _sum(figures: Iterable[Figure | None]) -> float | None:
-    """Return the sum of figures that are known; None if none is."""
     known = [as_estimate(one).value for one in figures if one is not None]
     return sum(known) if known else None

@@ -85,7 +85,6 @@ class FoundKeys:
         self._written = self.left_out = 0
 
     def write(self, records: Sequence[KeyRecord]) -> None:
-        """Write some keys."""
         if self._counts_only:
             return
         self._begin()
@@ -154,7 +153,6 @@ class FoundKeys:
         return json.dumps({"key": utf8_text(record.key), "key_quoted": quoted(record.key), **values})
 
     def _row(self, record: KeyRecord, safe: Callable[[str], str]) -> list[str | int]:
-        """Return the cells of a key: texts made `safe`, numbers, empty for unknown."""
         values = ["" if (value := _plain(_value(one, record))) is None else value for one in self._columns]
         texts = [safe(value) if isinstance(value, str) else value for value in values]
         return [safe(display(record.key, limit=LONGEST_TEXT)), quoted(record.key), *texts]
@@ -174,14 +172,12 @@ def _plain(value: bytes | int | None) -> str | int | None:
 
 
 def _aligned(columns: Sequence[str], cells: Sequence[SafeText]) -> str:
-    """Return the cells of a line in columns, each with the space behind it."""
     return "".join(
         f"{text:{'<' if one in _LEFT else '>'}{_WIDTHS[one]}}  " for one, text in zip(columns, cells, strict=True)
     )
 
 
 def _shown(column: str, value: bytes | int | None, shown: Display) -> SafeText:
-    """Return a fact as people read it; a dash where it is not known."""
     if value is None:
         return humanize.NOTHING if not shown.ascii_only else SafeText("-")
     if isinstance(value, bytes):
@@ -213,7 +209,6 @@ class StatementRows:
 
     @property
     def table(self) -> Table:
-        """The result as a table for people."""
         columns = []
         for at, name in enumerate(self.columns):
             known = next((row[at] for row in self.rows if row[at] is not None), None)

@@ -157,7 +157,6 @@ def _sample(line: bytes, header: SamplesHeader) -> Sample | None:
 
 
 def _safe(value: Any) -> Any:
-    """Return a decoded value with all texts safe to show."""
     if isinstance(value, str):
         return display_text(value, limit=MAX_TEXT)
     if isinstance(value, list):
@@ -180,7 +179,6 @@ class Masker:
         self._known: dict[bytes, bytes] = {}
 
     def masked(self, sample: Sample) -> Sample:
-        """Return a sample without ids and addresses of clients."""
         logs: dict[str, Any] = {
             name: tuple(replace(one, address=self._stand_in(one.address)) for one in getattr(sample, name))
             for name in ("slow", "large_requests", "large_replies")

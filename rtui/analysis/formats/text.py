@@ -45,7 +45,6 @@ def page_text(page: blocks.BlockPage, *, width: int | None = DEFAULT_WIDTH, asci
 
 
 def table_text(table: Table, *, width: int | None = DEFAULT_WIDTH, ascii_only: bool = False) -> str:
-    """Return one table in lines as `page_text` has them."""
     return _joined(_TextWriter(width, Display(ascii_only=ascii_only)).table(table), ascii_only=ascii_only)
 
 
@@ -191,13 +190,11 @@ class _TextWriter:
                 widths[at] = max(widths[at], wide[at])
 
     def _cells(self, cell: Cell, column: Column, text: str, room: int) -> list[str]:
-        """Return the lines of a cell: a text is wrapped, anything else fits or is cut."""
         if column.unit is Unit.TEXT and cells_of(text) > room:
             return wrap(text, room)
         return [self._cut(cell, column, text, room)]
 
     def _cut(self, cell: Cell, column: Column, text: str, room: int) -> str:
-        """Return a text that fits its column: names lose their middle."""
         if column.unit is Unit.MIX and cells_of(text) > room:
             whole = text[: room - 3].rpartition(", ")[0]
             return f"{whole}, …" if whole else f"{text[: room - 1]}…"
@@ -218,7 +215,6 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _listing(block: blocks.GroupedRows) -> Iterator[str]:
-    """Yield groups of rows; numbers stand at the right, and the last column of words has no end."""
     is_headed = any(not group.title for group in block.groups)
     rows = [*([block.columns] if is_headed else []), *(row for group in block.groups for row in group.rows)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -244,7 +240,6 @@ def left_off(group: blocks.RowGroup) -> str:
 
 
 def _findings(found: Found) -> Iterator[str]:
-    """Yield the findings in paragraphs, then how much was found and by which rules."""
     for one in found.findings:
         yield f"{one.severity}  {one.rule}  {one.size}"
         yield f"  {one.title}"
@@ -257,7 +252,6 @@ def _findings(found: Found) -> Iterator[str]:
 
 
 def ending_lines(found: Found) -> Iterator[str]:
-    """Yield the lines that say how much was found, and by which rules."""
     for rest in found.unlisted:
         yield f"not listed: {humanize.counted(rest.places, 'more place')} of {rest.rule}, all less costly"
     for why, rules in found.doubts.items():
@@ -296,7 +290,6 @@ _DEEPEST: Final = 3
 
 
 def page_markdown(page: blocks.BlockPage) -> str:
-    """Return a page; ends with a newline."""
     parts = [[f"# {escaped(page.title)}"], *(lines for block in page.blocks for lines in _markdown(block, 2))]
     return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
 
@@ -335,7 +328,6 @@ def _markdown(block: blocks.Block, level: int) -> Iterator[list[str]]:
 
 
 def _findings_markdown(found: Found, heading: str) -> Iterator[list[str]]:
-    """Yield a table, a section for each finding, then how much was found and by which rules."""
     if found.findings:
         rows = [f"| {one.severity} | {one.rule} | {escaped(one.title)} | {one.size} |" for one in found.findings]
         yield ["| severity | rule | finding | bytes |", "|---|---|---|--:|", *rows]
@@ -364,7 +356,6 @@ def _listing_markdown(block: blocks.GroupedRows, heading: str) -> Iterator[list[
 
 
 def table_markdown(table: Table) -> str:
-    """Return one table without its title; ends with a newline."""
     return "\n".join(_table_rows(table)) + "\n"
 
 

@@ -31,7 +31,6 @@ one."""
 
 
 def persistence_panel(view: HealthView) -> Panel:
-    """Return the figures of INFO persistence, and the cost of a fork with the memory used now."""
     notes = []
     if view.setting("save") == "" and view.number("aof_enabled") == 0:
         notes.append(SafeText("Persistence is off: no RDB schedule (save) and no AOF (appendonly)"))
@@ -39,7 +38,6 @@ def persistence_panel(view: HealthView) -> Panel:
 
 
 def fork_s_a_gib(sample: Sample) -> float | None:
-    """Return the seconds of the last fork for each GiB used; None before the first fork."""
     took_us, used = number(sample, "latest_fork_usec"), number(sample, "used_memory")
     return took_us / 1e6 * GIB / used if took_us and used is not None and used >= 1 else None
 
@@ -79,7 +77,6 @@ def _saved_lines(view: HealthView) -> Iterator[Line]:
 
 
 def _rdb_age(sample: Sample) -> float | None:
-    """Return the seconds since the last RDB file, by the server's clock if known; None without any."""
     saved = number(sample, "rdb_last_save_time")
     return max(0.0, now_s(sample) - saved) if saved else None
 
@@ -90,7 +87,6 @@ def _rdb_took(view: HealthView) -> str:
 
 
 def _child(view: HealthView) -> str:
-    """Return progress and memory cost of the writing child; empty without one."""
     done, copied = view.number("current_fork_perc"), view.number("current_cow_size")
     if not (view.number("rdb_bgsave_in_progress") or view.number("aof_rewrite_in_progress")) or done is None:
         return ""
@@ -104,7 +100,6 @@ def _fork_s(sample: Sample) -> float | None:
 
 
 def _fork_said(view: HealthView) -> str:
-    """Return the time of the last fork for the memory used, or the usual time of one."""
     used = view.number("used_memory")
     if not used:
         return ""
@@ -134,7 +129,6 @@ _REPLICAS: Final = Column("replicas", "replicas", Unit.NUMBER, 8, "Known to this
 
 
 def cluster_lines(view: HealthView) -> Iterator[Line]:
-    """Yield how the cluster is as this node sees it: its slots, its nodes, and whether enough are in reach."""
     lines = Lines(view, Source.CLUSTER_INFO)
     yield lines.gauge("cluster_state", "cluster state", Unit.TEXT, About("", "ok", CLUSTER))
     yield lines.gauge("cluster_slots_assigned", "slots assigned", Unit.NUMBER, About(normal=f"{SLOTS}"))
@@ -171,14 +165,12 @@ class Quorum:
 
 
 def quorum_of(sample: Sample) -> Quorum:
-    """Return the primaries with slots of a cluster, and how many of them are in reach."""
     lost = out_of_reach(sample)
     primaries = [one for one in sample.peers if not one.is_replica and one.slots]
     return Quorum(sum(one not in lost for one in primaries), len(primaries))
 
 
 def sentinel_lines(view: HealthView) -> Iterator[Line]:
-    """Yield how many Sentinels answer, where the target is a service of theirs."""
     told = view.told(Source.SENTINELS)
     if told is None or not told.sentinels:
         return
@@ -197,7 +189,6 @@ def needed_sentinels(sample: Sample) -> int | None:
 
 
 def quorum_tables(view: HealthView) -> Iterator[Table]:
-    """Yield the tables of the nodes as this one sees them, and of the Sentinels with their views."""
     told = view.told(Source.CLUSTER_NODES)
     if told is not None and told.peers:
         peers = tuple(
@@ -270,7 +261,6 @@ def _primary_of(sample: Sample) -> str:
 
 
 def most_behind(sample: Sample) -> float | None:
-    """Return the bytes not acknowledged by the replica that is most behind; None if no offset is known."""
     return max((size for one in sample.replicas if (size := behind(sample, one)) is not None), default=None)
 
 
@@ -323,7 +313,6 @@ def _lines(view: HealthView) -> Iterator[Line]:
 
 
 def _behind_about(view: HealthView) -> About:
-    """Return the meaning of unacknowledged bytes: the time to send them, and the most that a replica may miss."""
     size, session = most_behind(view.latest), view.session
     written = None if session is None or session.seconds < LEAST_S else session.rate("master_repl_offset")
     said = f"{humanize.seconds(round(size / written, 1))} at the current write rate" if size and written else ""

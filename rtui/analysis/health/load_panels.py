@@ -58,7 +58,6 @@ _SESSION_TIMES: Final = Column("session_times", "recent", Unit.COUNT, 8, "In thi
 
 
 def load_panel(view: HealthView) -> Panel:
-    """Return the figures of INFO stats, cpu and clients, and tables of commands and errors."""
     own = view.latest.own.commands
     notes = [SafeText(f"{humanize.counted(own, 'command')} of this session are rtui's own")] if own else []
     return Panel("load", "Load", tuple(_lines(view)), tuple(_tables(view)), tuple(notes))
@@ -130,7 +129,6 @@ def _processor(view: HealthView) -> Iterator[Line]:
 
 
 def _threaded(view: HealthView) -> Iterator[str]:
-    """Yield how much of reading and writing threads have done since the statistics began, in words."""
     for what, by_threads, all_of_it in (
         ("reads", "io_threaded_reads_processed", "total_reads_processed"),
         ("writes", "io_threaded_writes_processed", "total_writes_processed"),
@@ -191,7 +189,6 @@ def _commands(view: HealthView, commands: dict[str, CommandStats]) -> Table:
 
 
 def _times(one: CommandStats, unknown: Unknown) -> tuple[Cell, Cell, Cell]:
-    """Return the median, p99 and p99.9 in seconds."""
     found = one.percentiles_us
     p50, p99, p999 = (found[name] / 1e6 if name in found else unknown for name in ("50", "99", "99.9"))
     return p50, p99, p999
@@ -253,7 +250,6 @@ class Limit:
 
 
 def clients_panel(view: HealthView) -> Panel:
-    """Return the figures of INFO clients, and tables of CLIENT LIST."""
     missing = view.latest.missing.get(Source.CLIENTS)
     notes = []
     if missing is not None:
@@ -262,20 +258,17 @@ def clients_panel(view: HealthView) -> Panel:
 
 
 def class_of(client: ClientFigures) -> str:
-    """Return the class whose limits are for a client: normal, replica or subscriber."""
     if set(client.flags) & set("SM"):
         return "replica"
     return "subscriber" if "P" in client.flags or client.subscriptions else "normal"
 
 
 def limits(view: HealthView) -> dict[str, Limit]:
-    """Return the limits of output buffers by class; empty where they are not known."""
     text = view.setting("client-output-buffer-limit") or ""
     return {CLASSES[name]: Limit(int(hard), int(soft), int(time)) for name, hard, soft, time in _LIMITS.findall(text)}
 
 
 def query_limit(view: HealthView) -> int | None:
-    """Return the most bytes of a request that are buffered; None if unknown."""
     text = view.setting("client-query-buffer-limit") or ""
     return int(text) if text.isdigit() else None
 

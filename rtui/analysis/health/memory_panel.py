@@ -48,12 +48,10 @@ class Eviction:
 
     @property
     def takes_expiring_only(self) -> bool:
-        """Whether keys without TTL stay."""
         return self.policy.startswith("volatile-")
 
     @property
     def candidates(self) -> int | None:
-        """How many keys the policy may take; None where that is not known."""
         if not self.policy or self.keys is None:
             return None
         if self.policy == NO_EVICTION:
@@ -62,12 +60,10 @@ class Eviction:
 
     @property
     def candidate_share(self) -> float | None:
-        """The same as a share of all keys; None without any."""
         return None if self.candidates is None or not self.keys else self.candidates / self.keys
 
     @property
     def meaning(self) -> str:
-        """The effect of full memory, a sentence without a full stop; empty if the policy is unknown."""
         if not self.policy:
             return ""
         if self.limit_bytes == 0:
@@ -90,7 +86,6 @@ class Eviction:
 
 
 def eviction(view: HealthView) -> Eviction:
-    """Return the effect of a server's eviction policy."""
     databases = view.latest.databases.values()
     knows_expiring = all(one.expires is not None for one in databases)
     knows_keys = bool(databases) or (bool(view.latest.info) and Source.INFO_KEYSPACE not in view.latest.missing)
@@ -181,7 +176,6 @@ _MEAN_TTL: Final = Column("mean_ttl", "mean TTL", Unit.DURATION, 9, "Estimated b
 
 
 def memory_panel(view: HealthView) -> Panel:
-    """Return the figures of INFO memory and their meaning for these keys."""
     found = eviction(view)
     notes = [SafeText(why)] if (why := found.meaning) else []
     if view.report is not None and found.limit_bytes and (names := first_to_go(found.policy, view.report)):
@@ -297,6 +291,5 @@ def _below(view: HealthView) -> str:
 
 
 def _policies(view: HealthView) -> str:
-    """Return which policies are agreed on; empty where the rule about them is off."""
     is_off = view.levels.severity(POLICY) is Severity.OFF
     return "" if is_off else " or ".join(view.levels.words(POLICY, "policies"))

@@ -110,7 +110,6 @@ LEAST_SPAN: Final = 0.05
 
 
 def top_of_chart(low: float, high: float) -> float:
-    """Return the value at the top of a chart that begins at `low` and has values up to `high`."""
     return max(high, low + LEAST_SPAN * abs(high))
 
 
@@ -249,7 +248,6 @@ class Lines:
         )
 
     def _history(self, of: Callable[[Sample], float | None]) -> tuple[float | None, ...]:
-        """Return a figure in the last samples; nothing where it is not known in any."""
         values = self.view.history(of)
         return values if any(one is not None for one in values) else ()
 

@@ -201,7 +201,6 @@ class _Checked:
         return value in within and not is_to_come
 
     def info(self) -> dict[str, int | float | str]:
-        """Return the fields of INFO that can be."""
         kept: dict[str, int | float | str] = {}
         for name, value in self._sample.info.items():
             field = FIELDS.get(name)
@@ -217,7 +216,6 @@ class _Checked:
         return self._is_possible(value, range_of(field))
 
     def listed(self, source: Source, name: str, values: Any) -> Any:
-        """Return a list of structs, or a mapping to structs or counts, without impossible figures."""
         if isinstance(values, dict):
             pairs = (
                 (key, self._one(source, f"{'db' if name == 'databases' else ''}{key}", one))

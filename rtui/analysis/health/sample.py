@@ -223,7 +223,6 @@ class Sample(Struct, frozen=True):
     """Impossible figures, such as memory below 0, as reported by the server; safe texts. Filled by `possible.py`."""
 
     def why_impossible(self, name: str) -> Unknown | None:
-        """Return the server's words for an impossible field; None for any other field."""
         said = next((one[name] for one in self.impossible.values() if name in one), None)
         return None if said is None else Unknown(Reason.IMPOSSIBLE, f"the server says {said}")
 
@@ -262,7 +261,6 @@ def with_earlier(sample: Sample, before: Sample) -> Sample:
 
 
 def only_new(sample: Sample) -> Sample:
-    """Return a sample without the figures that `with_earlier` has added."""
     nothing: dict[str, Any] = {
         name: type(getattr(sample, name))() for source, name in FIGURES.items() if source not in sample.sources
     }
@@ -283,7 +281,6 @@ class SampleHistory:
     """Samples of one server, oldest first."""
 
     def __init__(self, most: int = MOST_SAMPLES) -> None:
-        """`most` is how many are kept; it may be changed at any time."""
         self.most = most
         self.left_out = 0
         """Samples that have made room for later ones."""
@@ -294,11 +291,9 @@ class SampleHistory:
         return tuple(self._samples)
 
     def keep_last(self, count: int) -> None:
-        """Drop all but the last samples."""
         del self._samples[:-count]
 
     def add(self, sample: Sample) -> None:
-        """Keep a sample that is later than all others."""
         kept = self._samples
         if kept:
             kept[-1] = replace(kept[-1], clients=())

@@ -32,7 +32,6 @@ class Setting:
     """The default of Redis before 7.0, if another."""
 
     def default_of(self, sample: Sample) -> str:
-        """Return its default in the version of a server."""
         if "valkey_version" in sample.info:
             return self.default if self.valkey_default is None else self.valkey_default
         major = str(sample.info.get("redis_version", "")).partition(".")[0]
@@ -147,7 +146,6 @@ _EMPTY: Final = "(empty)"
 
 
 def configuration_panel(view: HealthView) -> Panel:
-    """Return a table of the settings, the changed ones first."""
     told = view.told(Source.SETTINGS)
     if told is None:
         why = cell_reason(view.unknown(Source.SETTINGS))

@@ -46,7 +46,6 @@ _AFTER_STREAMS: Final = frozenset({"XREAD", "XREADGROUP"})
 
 
 def first_key(entry: LoggedCommand) -> bytes | None:
-    """Return the first key of a command; None if it has none, or its place is unknown."""
     command, argv = entry.name, entry.argv
     if command in _WITHOUT_KEY or command.startswith("FT."):
         return None
@@ -98,7 +97,6 @@ class LoggedGroup:
 
 
 def grouped(entries: Iterable[LoggedCommand], folding: NameFolding) -> tuple[LoggedGroup, ...]:
-    """Return the entries of a log by command and pattern, the largest sum first."""
     found: dict[tuple[str, bytes, bool], list[LoggedCommand]] = {}
     for entry in entries:
         key = first_key(entry)
@@ -152,7 +150,6 @@ _LOGS: Final = (
 
 
 def slow_panel(view: HealthView) -> Panel:
-    """Return the thresholds in force and the entries of the logs by command and namespace."""
     notes = []
     if view.setting("slowlog-log-slower-than") == _OFF:
         notes.append(SafeText("The slow log is off: slowlog-log-slower-than is -1"))
@@ -162,7 +159,6 @@ def slow_panel(view: HealthView) -> Panel:
 
 
 def logged(view: HealthView, source: Source) -> tuple[LoggedCommand, ...]:
-    """Return the known entries of a log; empty if the log is empty or unknown."""
     told = view.told(source)
     if told is None:
         return ()
@@ -171,7 +167,6 @@ def logged(view: HealthView, source: Source) -> tuple[LoggedCommand, ...]:
 
 
 def folding(view: HealthView) -> NameFolding:
-    """Return the folding of names by the report's separators, or by the usual one."""
     separators: Sequence[bytes] = () if view.report is None else view.report.head.scope.separators
     return NameFolding(separators or DEFAULT_SEPARATORS)
 
@@ -268,7 +263,6 @@ def _tables(view: HealthView) -> Iterator[Table]:
 
 
 def _history(events: Sequence[LatencyEvent]) -> Table:
-    """Return the events one by one, the latest first."""
     moments = sorted(((at_s, one.name, ms / 1000) for one in events for at_s, ms in one.history), reverse=True)
     note = f"The latest {MOST_MOMENTS} of {len(moments):,}." if len(moments) > MOST_MOMENTS else ""
     columns = (_WHEN, _EVENT, _TOOK_ONE)

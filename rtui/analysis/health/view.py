@@ -109,7 +109,6 @@ class SampleSpan:
 
     @cached_property
     def hit_ratio(self) -> float | None:
-        """The share of reads that found their key, 0 … 1; None where there were none."""
         hits, misses = self.change("keyspace_hits"), self.change("keyspace_misses")
         return None if hits is None or misses is None or not hits + misses else hits / (hits + misses)
 
@@ -127,7 +126,6 @@ class SampleSpan:
 
     @property
     def errors(self) -> dict[str, int] | None:
-        """How often each error code was replied meanwhile; None where that is not known."""
         if not self.is_continuous:
             return None
         grown = {code: times - self.before.errors.get(code, 0) for code, times in self.after.errors.items()}
@@ -135,7 +133,6 @@ class SampleSpan:
 
 
 def number(sample: Sample, name: str) -> float | None:
-    """Return a field of INFO that is a number, or None."""
     found = sample.info.get(name)
     return None if isinstance(found, str) else found
 
@@ -201,7 +198,6 @@ class HealthView:
 
     @classmethod
     def of(cls, samples: tuple[Sample, ...], report: Report | None, registry: Registry | None) -> Self:
-        """Return the view of samples that are judged by the rules of a registry, if there is one."""
         return cls(samples, report, registry, RuleLevels() if registry is None else registry.rules)
 
     @property
@@ -214,7 +210,6 @@ class HealthView:
 
     @property
     def last(self) -> SampleSpan | None:
-        """The time between the last two samples; None with a single sample."""
         return self.spans[-1] if self.spans else None
 
     @cached_property
@@ -251,11 +246,9 @@ class HealthView:
         return Since(f"since the server started {_ago(uptime_s)}{otherwise}", uptime_s / DAY_S)
 
     def number(self, name: str) -> float | None:
-        """Return a field of INFO that is a number, or None."""
         return number(self.latest, name)
 
     def text(self, name: str) -> str:
-        """Return a field of INFO as text; empty if missing."""
         return str(self.latest.info.get(name, ""))
 
     def cell(self, name: str, source: Source) -> Cell:
@@ -288,11 +281,9 @@ class HealthView:
         return None
 
     def has_asked(self, source: Source) -> bool:
-        """Whether any sample has asked this source: samples of INFO alone do not ask all."""
         return any(source in one.sources or source in one.missing for one in self.samples)
 
     def last_alone(self) -> HealthView:
-        """Return the view of the last sample alone, with all figures told by then."""
         told = tuple(source for source in Source if self.told(source) is not None)
         missing = {
             source: why for sample in self.samples for source, why in sample.missing.items() if source not in told
@@ -308,7 +299,6 @@ class HealthView:
         return SampleSpan(told[0], told[-1]) if len(told) > 1 else None
 
     def setting(self, name: str) -> str | None:
-        """Return a value of CONFIG GET; None where it is not known."""
         told = self.told(Source.SETTINGS)
         return None if told is None else told.settings.get(name)
 

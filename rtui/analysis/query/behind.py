@@ -62,11 +62,9 @@ class Behind:
 
     @property
     def is_exact(self) -> bool:
-        """Whether it finds exactly the counted keys, as long as nothing changes."""
         return not self.note
 
     def with_terms(self, *terms: Term | None, note: SafeText | None = None) -> Behind:
-        """Return the query narrowed by `terms`, with a note on why it is not exact, if there is none yet."""
         return Behind(self.query & query_of(*terms), self.note or (note or SafeText("")))
 
 
@@ -96,7 +94,6 @@ def _texts(paths: Sequence[tuple[PatternStep, ...]], nodes: Sequence[Node]) -> l
 
 
 def _steps_of(node: Node) -> Sequence[PatternStep]:
-    """Return the steps behind a node of a report: more than one if it holds identifiers and names."""
     if not node.holds_names:
         return (step_of(node),)
     return step_of(node), PatternStep(ANY, node.separator, is_folded=True)
@@ -162,7 +159,6 @@ def ttl_bin(index: int, made_at_s: float) -> Behind:
 
 
 def expiring(start_s: float, end_s: float | None, of: Behind = Behind(Query())) -> Behind:  # noqa: B008
-    """Return the query for keys that expire from one moment up to another, in seconds since the epoch."""
     low = max(0, min(LAST_MOMENT, round(start_s * 1000)))
     high = None if end_s is None else max(low, min(LAST_MOMENT, round(end_s * 1000) - 1))
     return of.with_terms(one_of("expires", [Bounds(low, high)]))
@@ -203,12 +199,10 @@ def _bin(index: int, edges: Sequence[int], scale: int) -> Bounds:
 
 
 def slot_keys(first: int, last: int | None = None) -> Behind:
-    """Return the query for one slot or for a range of slots, both ends included."""
     return served_keys([(first, first if last is None else last)])
 
 
 def served_keys(ranges: Sequence[tuple[int, int]]) -> Behind:
-    """Return the query for the slots that a node serves, as ranges with both ends included."""
     return Behind(query_of(one_of("slot", [Bounds(first, last) for first, last in ranges])))
 
 
@@ -225,7 +219,6 @@ def encoding_keys(key_type: bytes, encoding: bytes) -> Behind:
 
 
 def scope_of(scope: Scope) -> Query:
-    """Return the query for all keys that a report is about: its filter by names and by type."""
     match = None if scope.match is None else one_of("glob", [scope.match])
     return query_of(match, None if scope.key_type is None else one_of("type", [scope.key_type]))
 
@@ -251,7 +244,6 @@ def behind_row(report: Report, table: Table, row: int, before: Report | None = N
 
 
 def within_report(report: Report, found: Behind) -> Behind:
-    """Return the query for the keys of a figure that a report is about, noting where the figure is an estimate."""
     is_sampled = report.head.coverage.kind is CoverageKind.ESTIMATE
     note = found.note or (SAMPLED_NOTE if is_sampled else found.note)
     return Behind(scope_of(report.head.scope) & found.query, note)
@@ -287,14 +279,12 @@ def _of_namespace(path: TablePath, report: Report, before: Report | None) -> Beh
 
 
 def _difference(of: Behind, fate: Fate) -> Behind:
-    """Return the query for a namespace that differs, with a note on the difference."""
     if fate is Fate.CAME:
         return of
     return of.with_terms(note=LEFT_NOTE if fate is Fate.WENT else CHANGED_NOTE)
 
 
 def _ttl_bin(report: Report, row: int) -> Behind:
-    """Return the query for a row of the histogram of TTLs, whose last row is that of keys without one."""
     is_bin = row < len(report.summary.root.stats.ttl or ())
     return ttl_bin(row, report.head.made_at_s) if is_bin else without_ttl()
 
@@ -316,7 +306,6 @@ _BY_TABLE: Final[dict[str, Callable[[Report, int], Behind | SafeText]]] = {
 
 
 def _by_cells(table_id: str, cells: tuple[Cell, ...]) -> Behind | SafeText:
-    """Return the query for a row of a table whose rows are about types and lengths."""
     first, second = cells[0], cells[1]
     if table_id == "types" and isinstance(first, bytes):
         return type_keys(first)
@@ -331,7 +320,6 @@ def _by_cells(table_id: str, cells: tuple[Cell, ...]) -> Behind | SafeText:
 
 
 def _key_sizes(histogram: str, low: int) -> Behind | SafeText:
-    """Return the query for a bin of one of the server's histograms of lengths."""
     key_type = _KEYSIZES.get(histogram.removeprefix("distrib_").partition("_")[0].encode())
     if key_type is None:
         shown = display_text(histogram, limit=40)

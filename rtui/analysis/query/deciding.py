@@ -50,7 +50,6 @@ _match_tag: Final = re.compile(rb"[^{]*\{([^}]+)\}").match
 
 
 def fact_tests(query: Query) -> dict[Fact, Decision]:
-    """Return for each fact that a query needs the decision of all terms about it."""
     found = {}
     for fact in query.facts:
         decisions = [_decision(term) for term in query.about(fact)]
@@ -148,7 +147,6 @@ class NameFilter:
         return not self._tests
 
     def __call__(self, name: bytes) -> bool:
-        """Whether a name passes."""
         return all(bool(test(name)) is not is_negated for test, is_negated in self._tests)
 
     def keep(self, names: Iterable[bytes]) -> list[bytes]:
@@ -231,7 +229,6 @@ class _Inside:
         return self._is_sure or self._has_border(name)
 
     def _has_border(self, name: bytes) -> bool:
-        """Whether a segment begins where one of the prefixes ends."""
         ends = {len(prefix) for prefix in self._prefixes if name.startswith(prefix)}
         last, end = max(ends), 0
         for segment in self._separators.segments(name):
@@ -248,7 +245,6 @@ class _Inside:
 
 
 def namespace_prefixes(name: bytes, separators: Separators) -> tuple[bytes, ...]:
-    """Return the prefixes of the keys below a namespace; its name may be given with or without its final separator."""
     if name.endswith(separators.values) or not separators.values:
         return (name,)
     return tuple(name + separator for separator in separators.values)
@@ -341,7 +337,6 @@ _NAME_TESTS: Final[dict[str, Callable[[tuple[bytes, ...], Separators], NameTest]
 
 
 def _checked(glob: bytes) -> bytes | None:
-    """Return a glob within the bounds that are safe for a server; None for another one."""
     try:
         return check_pattern(glob)
     except PatternError:
@@ -356,13 +351,11 @@ _NONE_IN_ASCII: Final = TextTest((), is_for_unicode=False)
 
 
 def _any_of(tests: Sequence[TextTest]) -> TextTest:
-    """Return the test that passes if any of `tests` does."""
     any_of = tuple(parts for one in tests for parts in one.any_of)
     return TextTest(any_of, is_for_unicode=all(one.is_for_unicode for one in tests))
 
 
 def _literal(comparison: FactComparison, raw: bytes) -> TextTest:
-    """Return a comparison of bytes as text, which is equivalent if both are UTF-8."""
     try:
         return TextTest((((comparison, raw.decode()),),))
     except UnicodeDecodeError:
@@ -395,7 +388,6 @@ def _text_of_glob(glob: bytes) -> TextTest:
 
 
 def _text_of_literals(texts: Sequence[str]) -> TextTest:
-    """Return the test of names that contain these texts one after the other, the first and last at their ends."""
     if len(texts) == 1:
         return TextTest((((FactComparison.IS, texts[0]),),))
     first, last = texts[0], texts[-1]
@@ -411,13 +403,11 @@ def _text_of_literals(texts: Sequence[str]) -> TextTest:
 
 
 def _one_of(members: frozenset[int]) -> str:
-    """Return the expression for the ASCII characters that a part of a glob accepts."""
     excluded = frozenset(range(0x80)) - members
     return one_of_bytes(members) if len(excluded) > 0x40 else one_of_bytes(excluded, is_negated=True)
 
 
 def _anchored(pieces: Sequence[str]) -> str:
-    """Return the expression for a whole name from expressions between which there may be anything."""
     start, end = pieces[0] and rf"\A{pieces[0]}", pieces[-1] and rf"{pieces[-1]}\z"
     if len(pieces) == 1:
         return rf"\A{pieces[0]}\z"

@@ -89,7 +89,6 @@ class Completion:
 
 
 def complete(line: str, cursor: int, vocabulary: Vocabulary | None = None) -> Completion:
-    """Return the candidates at a cursor, an index between characters."""
     vocabulary = vocabulary or Vocabulary()
     cursor = max(0, min(cursor, len(line)))
     before = [*word_starts(line[:cursor])][-1:]
@@ -219,7 +218,6 @@ _UNLIKELY: Final = frozenset({TEXT, GLOB, REGEX, "in"})
 
 
 def read_with_hints(line: str) -> LineReading:
-    """Read a line, and note words that look like a mistake."""
     reading = read(line)
     reading = replace(reading, problems=tuple(_better(line, problem) for problem in reading.problems))
     hints: list[Problem] = []
@@ -252,7 +250,6 @@ def _better(line: str, problem: Problem) -> Problem:
 
 
 def _apart(word: str) -> str | None:
-    """Return the terms of a word that are separated by characters other than spaces; None if there are none."""
     parts = re.split(r"[,;|&]+(?=!?[A-Za-z]+[:<>])", word)
     if len(parts) < 2 or any(_understood(part) is None for part in parts):
         return None
@@ -311,7 +308,6 @@ def _understood(text: str) -> Query | None:
 
 
 def _plain_word(line: str, term: Term) -> tuple[Problem, bool] | None:
-    """Return a suggestion for a word that is searched for in names."""
     word, sign = _word(line, term).removeprefix("!"), "!" if term.is_negated else ""
     wrapped = _unwrapped(word)
     if wrapped is not None:
@@ -341,7 +337,6 @@ def _unwrapped(word: str) -> str | None:
 
 
 def _named(name: str, operator: str, value: str) -> tuple[str, bool] | None:
-    """Return the term that is meant by a name, an operator and a value, of which not all are right."""
     lower = name.lower()
     meant_operator = _OPERATORS_WITHOUT_COLON.get(operator, operator)
     is_negated = meant_operator.startswith("!")
@@ -361,7 +356,6 @@ def _named(name: str, operator: str, value: str) -> tuple[str, bool] | None:
 
 
 def _near_terms(name: str) -> list[str]:
-    """Return the terms that a name may be mistyped for, likeliest first; a name that people try is one of them."""
     known = {**{one: one for one in TERMS if one not in _UNLIKELY}, **ALIASES}
     if name in ALIASES:
         return [ALIASES[name]]
@@ -384,7 +378,6 @@ def _is_distinctive(term: Term, value: str, *, is_swapped: bool) -> bool:
 
 
 def _as_text(term: Term, word: str) -> tuple[Problem, bool] | None:
-    """Return a suggestion for a text or a glob that no name contains."""
     sign = "!" if term.is_negated else ""
     if term.name == GLOB and _OWN_GLOB.search(word):
         message = display_text(f"“{word}” is a glob, which must match the whole name", limit=400)
@@ -398,7 +391,6 @@ def _as_text(term: Term, word: str) -> tuple[Problem, bool] | None:
 
 
 def _values(line: str, term: Term) -> tuple[Problem, bool] | None:
-    """Return a suggestion for the values of a term."""
     word = _word(line, term)
     if term.spec.form is not TermForm.NAMES or '"' in word or term.name == "pattern":
         return None
@@ -480,7 +472,6 @@ def _contradictions(terms: Sequence[Term]) -> Iterator[Miss]:
 
 
 def _connectives(line: str, terms: Sequence[Term]) -> Iterator[Miss]:
-    """Yield words that join terms elsewhere."""
     for at, term in enumerate(terms):
         word = _word(line, term)
         upper = word.upper()
@@ -506,7 +497,6 @@ def _connectives(line: str, terms: Sequence[Term]) -> Iterator[Miss]:
 
 
 def _merged(one: Term, other: Term) -> Term | None:
-    """Return one term for either of two; None if there is none."""
     is_list = one.spec.form is not TermForm.TEXT
     if one.name != other.name or one.is_negated or other.is_negated or not is_list:
         return None

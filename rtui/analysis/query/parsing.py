@@ -85,7 +85,6 @@ def parse(line: str) -> Query:
 
 
 def read(line: str) -> LineReading:
-    """Read a line as far as it can be read."""
     if len(line) > MAX_LINE:
         return LineReading(Query(), (Problem(QuerySpan(MAX_LINE, len(line)), SafeText("the line is too long")),))
     terms: list[Term] = []
@@ -157,7 +156,6 @@ class _Word:
         self._at = start + self._is_negated
 
     def term(self) -> Term:
-        """Read it. Raises QueryError."""
         line, at, end = self._line, self._at, self._end
         if at == end:
             raise self._problem(self._start, end, "nothing follows the !")
@@ -210,7 +208,6 @@ class _Word:
         return self._made(name, (self._text(at, name),))
 
     def _text(self, at: int, name: str) -> bytes:
-        """Read text up to the end of the word, and check its glob or expression."""
         raw = self._bytes(at, self._end)
         try:
             if name == GLOB:
@@ -222,7 +219,6 @@ class _Word:
         return raw
 
     def _bytes(self, start: int, end: int) -> bytes:
-        """Return the bytes of one value. Raises QueryError."""
         text = self._line[start:end]
         try:
             if text.startswith('"'):
@@ -243,7 +239,6 @@ class _Word:
         return raw
 
     def _value(self, spec: TermSpec, start: int, end: int) -> Value:
-        """Read one of the values of a term."""
         if spec.form is TermForm.NUMBERS:
             return self._number(spec, ":", start, end)
         raw = self._bytes(start, end)
@@ -304,7 +299,6 @@ class _Word:
         raise self._problem(self._start, self._end, message, term)
 
     def _check_bounds(self, bounds: Bounds, spec: TermSpec) -> None:
-        """Raise ValueSyntaxError for numbers that no key can have."""
         most = spec.syntax.most if spec.syntax is not None else 0
         if (bounds.low or 0) > most or (bounds.high is not None and not 0 <= bounds.high <= most):
             raise ValueSyntaxError(f"no key can have this: {spec.syntax.what if spec.syntax else ''} is meant")
@@ -319,7 +313,6 @@ _BETWEEN_VALUES: Final = re.compile(r"[|;/+&]")
 
 
 def _known_value(spec: TermSpec, text: str) -> str | None:
-    """Return the known value, or values, that a text resembles; None if it resembles none."""
     by_name = {known.decode().lower(): known.decode() for known in spec.known}
     parts = _BETWEEN_VALUES.split(text.lower())
     if len(parts) > 1 and all(part in by_name for part in parts):

@@ -93,7 +93,6 @@ class PatternStep(NamedTuple):
 
 
 def pattern_text(steps: Sequence[PatternStep]) -> bytes:
-    """Return a pattern as it is typed."""
     parts = []
     for name, separator, is_folded in steps:
         misread = _MISREAD_IN_PATTERN if is_folded else _MISREAD
@@ -103,7 +102,6 @@ def pattern_text(steps: Sequence[PatternStep]) -> bytes:
 
 
 def check_pattern_text(text: bytes) -> bytes:
-    """Return a text if it is a pattern, raise PatternSyntaxError otherwise."""
     pieces = _TOKEN.split(text)
     if any(b"\\" in piece for piece in pieces[::3]):
         raise PatternSyntaxError("a pattern ends with a backslash: write a literal backslash twice")
@@ -120,7 +118,6 @@ class QueryPattern:
 
 
 def read_pattern(text: bytes, separators: Separators) -> QueryPattern:
-    """Read a pattern. Raises PatternSyntaxError."""
     check_pattern_text(text)
     known = b"".join((text, *separators.values))
     mark = next(one for one in (b"\0%d\0" % number for number in count()) if one not in known)
@@ -163,7 +160,6 @@ class PatternMatcher:
         self._form = lru_cache(maxsize=4096)(self._identifiers.form)
 
     def __call__(self, key: bytes) -> bool:
-        """Whether it has."""
         segments = self._segments.of(key, self._most)
         return any(self._fits(steps, segments) for steps in self._patterns)
 
@@ -282,7 +278,6 @@ def ascii_regex(expression: bytes) -> str | None:
 
 
 def one_of_bytes(members: Iterable[int], *, is_negated: bool = False) -> str:
-    """Return the class of the ASCII characters among some bytes."""
     ascii_members = sorted(member for member in members if member < 0x80)
     if bytes(ascii_members) == _DIGITS:  # half the time that a class of ten takes
         return r"\D" if is_negated else r"\d"
@@ -293,7 +288,6 @@ def one_of_bytes(members: Iterable[int], *, is_negated: bool = False) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return the expression for exactly this text, in brackets and out of them."""
     return "".join(one if one.isalnum() or ord(one) >= 0x80 else f"\\x{{{ord(one):x}}}" for one in text)
 
 
@@ -307,7 +301,6 @@ def _part(expression: bytes, at: int) -> _Part:
 
 
 def _group(expression: bytes, at: int) -> _Part:
-    """Read the beginning of a group, and the flags that are set there."""
     if expression[at + 1 : at + 2] != b"?":
         return _Part("(?:", at + 1)
     group = _GROUP.match(expression, at)
@@ -317,7 +310,6 @@ def _group(expression: bytes, at: int) -> _Part:
 
 
 def _escape(expression: bytes, at: int) -> _Part:
-    """Read a backslash escape outside of brackets."""
     letter = expression[at + 1 : at + 2]
     if letter in _CLASSES or letter.lower() in _CLASSES:
         return _Part(one_of_bytes(_CLASSES[letter.lower()], is_negated=letter.isupper()), at + 2)
@@ -342,7 +334,6 @@ def _character(expression: bytes, at: int) -> tuple[int, int]:
 
 
 def _brackets(expression: bytes, at: int) -> _Part:
-    """Read a class in brackets."""
     is_negated = expression[at + 1 : at + 2] == b"^"
     at += 1 + is_negated
     start, members = at, set[int]()

@@ -131,7 +131,6 @@ class Plan:
         return asked
 
     def sentence(self, cost: PlanCost, pace: str = "gentle") -> SafeText:
-        """Return the commands, their number and the time they take, as a sentence without a full stop."""
         parts = []
         if cost.scanned:
             parts.append(f"scans {counted(cost.scanned, 'key')}")
@@ -209,13 +208,11 @@ def names_beside(query: Query, match: bytes | None) -> tuple[bytes, ...]:
 
 
 def _literal_bytes(glob: bytes) -> int:
-    """Return how many bytes of a glob are fixed; a bracket counts as one."""
     plain = re.sub(rb"\[(?:\\.|[^\]\\])*\]?", b"x", glob)
     return len(re.sub(rb"\\(.)", b"x", plain).translate(None, b"*?"))
 
 
 def _with_java_names(match: bytes | None) -> bytes | None:
-    """Return a glob that lets through the same names as raw ones that Java has serialised, too."""
     if match is None or match.startswith((b"*", HEADER)):
         return match
     try:
@@ -262,7 +259,6 @@ def on_slots(query: Query, shards: Sequence[ShardPlace]) -> Query:
 
 
 def wanted_slots(query: Query) -> frozenset[int] | None:
-    """Return the slots of a query's keys; None without a term about slots."""
     terms = [term for term in query.terms if term.name == "slot"]
     if not terms:
         return None
@@ -281,7 +277,6 @@ def _on_slots(term: Term, shards: Sequence[ShardPlace]) -> Term:
 
 
 def _of_nodes(term: Term, shards: Sequence[ShardPlace]) -> list[ShardPlace]:
-    """Return the shards of nodes that are named by host and port, or by host."""
     found: list[ShardPlace] = []
     for name in term.names:
         wanted = name.decode("utf-8", "surrogateescape")

@@ -141,7 +141,6 @@ class Query:
         return SafeText(" ".join(str(term) for term in self.terms))
 
     def __and__(self, other: Query) -> Query:
-        """Return the query whose matches satisfy both."""
         return Query((*self.terms, *(term for term in other.terms if term not in self.terms)))
 
     def about(self, fact: Fact) -> tuple[Term, ...]:
@@ -163,7 +162,6 @@ def query_of(*terms: Term | None) -> Query:
 
 
 def one_of(name: str, values: Iterable[Value], *, is_negated: bool = False) -> Term | None:
-    """Return a term with these values; None without any."""
     found = tuple(values)
     return Term(name, found, is_negated) if found else None
 
@@ -261,17 +259,14 @@ class Matches:
 
     @property
     def kept(self) -> Sequence[KeyRecord]:
-        """The kept matches in their order; not to be changed."""
         if self.order is not None and not self._is_sorted:
             self._drop_least(self.limit)
         return self._kept
 
     def knows(self, key: bytes) -> bool:
-        """Whether a key is among those kept: a scan may return it again."""
         return key in self._names
 
     def add(self, records: Sequence[KeyRecord]) -> None:
-        """Keep counted matches, as far as there is room for them."""
         room = len(records) if self.order is not None else max(0, self.limit - self.listed)
         self._kept += records[:room]
         self._is_sorted = False

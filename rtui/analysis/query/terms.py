@@ -37,12 +37,10 @@ class Fact(StrEnum):
 
     @property
     def field(self) -> str:
-        """The field of a KeyRecord that holds it; None in there means unknown."""
         return _NAMES[self][1]
 
     @property
     def column(self) -> str:
-        """The column of the key table that holds it; null in there means unknown."""
         return _NAMES[self][2]
 
 

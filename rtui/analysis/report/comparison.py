@@ -71,7 +71,6 @@ class NamespaceChange:
 
     @property
     def label(self) -> str:
-        """The same, safe to show."""
         if not self.path:
             return "all keys"
         if self.path[-1].kind is not NodeKind.OTHER:
@@ -101,7 +100,6 @@ class NamespaceChange:
 
     @property
     def fate(self) -> Fate:
-        """The kind of its change."""
         if self.is_new:
             return Fate.CAME
         if self.is_gone:
@@ -156,7 +154,6 @@ class Comparison:
 
 
 def compare(before: Report, after: Report) -> Comparison:
-    """Compare two reports of any kind, in time linear in their namespaces."""
     sides = ReportSide(before), ReportSide(after)
     scopes = before.head.scope, after.head.scope
     levels = min((scope.depth for scope in scopes if scope.depth is not None), default=None)
@@ -181,7 +178,6 @@ def _is_only_in(here: Reading | None, there: Reading | None) -> bool | None:
 
 
 def _change(path: tuple[Node, ...], sides: Sides, levels: int | None) -> NamespaceChange:
-    """Compare a namespace, the last of the path, and those below it in either report."""
     children = []
     if levels is None or len(path) < levels:
         named = [side.children for side in sides]
@@ -199,7 +195,6 @@ def _change(path: tuple[Node, ...], sides: Sides, levels: int | None) -> Namespa
 
 
 def notes(before: Report, after: Report) -> Iterator[str]:
-    """Yield notes on differences other than keys, and on missing figures, the most important first."""
     if after.head.made_at_s < before.head.made_at_s:
         yield "The first report is the later one."
     one, two = before.head.server, after.head.server
@@ -228,7 +223,6 @@ def notes(before: Report, after: Report) -> Iterator[str]:
 
 
 def _nodes(before: ClusterReport | None, after: ClusterReport | None) -> Iterator[str]:
-    """Yield which nodes of a cluster came and went, and how many slots others serve."""
     if before is None or after is None:
         if before is not after:
             only = "second" if before is None else "first"

@@ -150,7 +150,6 @@ class CostReport(Struct, frozen=True, gc=False):
 
     @property
     def server_share(self) -> float:
-        """Share of the server's one thread while it ran, 0 … 1."""
         return min(1.0, self.server_us / 1e6 / self.elapsed_s) if self.elapsed_s > 0 else 0.0
 
 
@@ -256,7 +255,6 @@ class Node(Struct, frozen=True, gc=False):
         return as_name(self.name) if self.kind is NodeKind.LITERAL else self.name
 
     def walk(self, path: tuple[Node, ...] = ()) -> Iterator[tuple[Node, ...]]:
-        """Yield the path of every node from this one down, itself first."""
         waiting = [(*path, self)]
         while waiting:
             here = waiting.pop()
@@ -315,7 +313,6 @@ class KeyRecord(Struct, frozen=True, gc=False):
 
     @property
     def expires_at_s(self) -> float | None:
-        """Seconds since the epoch, None when it does not expire or nobody knows."""
         return None if self.ttl_ms is None or self.ttl_ms < 0 else self.asked_at_s + self.ttl_ms / 1000
 
 

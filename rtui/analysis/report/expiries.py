@@ -190,7 +190,6 @@ class _CliffSearch:
     """The bins of one timeline, in which cliffs are found and levelled out one by one."""
 
     def __init__(self, bins: list[Bin], *, may_start: bool) -> None:
-        """`may_start` allows a cliff at the start of the pass."""
         self.bins = bins
         self._may_start = may_start
         self._keys = [float(one.keys) for one in bins]
@@ -201,7 +200,6 @@ class _CliffSearch:
         self._minutes_to = [0, *accumulate(one.width_min for one in bins)]
 
     def all(self, least: float) -> Iterator[_Span]:
-        """Yield the cliffs with at least `least` keys, the one with most keys above its surroundings first."""
         while span := self._strongest(least):
             yield span
             # Its bins get the rate around them, and cannot be part of another cliff.
@@ -224,7 +222,6 @@ class _CliffSearch:
         return max(found, key=lambda one: one.keys - one.rate_around * one.minutes, default=None)
 
     def _is_step(self, index: int, outside: int, end: int) -> bool:
-        """Whether a bin is significantly denser than those from `outside` up to `end`."""
         keys, minutes = self._keys[index], self.bins[index].width_min
         keys_outside, minutes_outside = self._sums(outside, end)
         if not keys or keys * minutes_outside < STEP * keys_outside * minutes:
@@ -233,7 +230,6 @@ class _CliffSearch:
         return binomial_tail(round(keys), round(keys + keys_outside), part) <= self._significance
 
     def span(self, first: int, last: int) -> _Span:
-        """Measure bins, and the denser side of their surroundings."""
         keys, minutes = self._sums(first, last + 1)
         flank = FLANK * minutes
         end = max(last + 2, bisect_right(self._minutes_to, self._minutes_to[last + 1] + flank) - 1)
@@ -246,7 +242,6 @@ class _CliffSearch:
         return _Span(first, last, round(keys), minutes, rate)
 
     def _stands_out(self, span: _Span) -> bool:
-        """Whether a span has many more keys than around it, without a gap, and not only since its keys live shortly."""
         for index in range(span.first, span.last + 1):
             around = span.rate_around * self.bins[index].width_min
             if self._is_levelled[index] or self._keys[index] <= EVEN * around:
@@ -263,7 +258,6 @@ class _CliffSearch:
         )
 
     def _sums(self, first: int, end: int) -> tuple[float, int]:
-        """Return keys and minutes of the bins from `first` up to `end`, without it."""
         return self._keys_to[end] - self._keys_to[first], self._minutes_to[end] - self._minutes_to[first]
 
 

@@ -129,7 +129,6 @@ class Sketch:
 
     @property
     def mean(self) -> float:
-        """The mean, exact; 0 without any size."""
         return self.sum / self.count if self.count else 0.0
 
     def sum_of_squares(self) -> float:
@@ -185,7 +184,6 @@ class _CappedSums(NamedTuple):
         return self.beyond + self.kept
 
     def without(self, other: _CappedSums) -> _CappedSums:
-        """Return the sizes that are not among the other ones."""
         return _CappedSums(
             max(0.0, self.beyond - other.beyond),
             max(0.0, self.kept - other.kept),
@@ -236,7 +234,6 @@ class SampleBytes:
         """The rest of the bound beyond the value of all keys."""
 
     def total(self, sizes: SizeSums) -> Estimate:
-        """Return the bytes of the keys of which those in the sample have these sizes."""
         part = sizes.capped(self._cap)
         low, high = self._lowest(part), self._highest(part)
         return Estimate(min(low, high), self._value(part), high)
@@ -253,7 +250,6 @@ class SampleBytes:
         return Estimate(min(lower, upper), value, upper)
 
     def mean(self, sizes: SizeSums, n: int, keys: Estimate) -> Estimate | None:
-        """Return the mean size of the keys, of which n are in the sample and `keys` in all; None where n is 0."""
         if not n:
             return None
         part = sizes.capped(self._cap)
@@ -287,7 +283,6 @@ class SampleBytes:
         return max(part.seen, min(part.beyond + high + self._spare, self._bound - self._lowest(rest)))
 
     def _extrapolated(self, part: _CappedSums) -> Estimate | None:
-        """Return the sum of the capped sizes of all such keys; None where the number of keys is not known."""
         return estimates.total(part.kept, part.squares, self._n, self._population, largest=part.largest)
 
 
@@ -314,14 +309,12 @@ class Figures:
         return count
 
     def names(self, count: int | Estimate) -> Figure:
-        """Return how many different names there are, given their `count` among the inspected keys."""
         return count
 
     def share_keys(self, count: int) -> Figure:
         return self.share(count, self._keys)
 
     def share(self, count: int, of: int) -> Figure:
-        """Return the share of `count` in `of` of the inspected keys."""
         return count / of if of else 0.0
 
     def memory(self, total: int, sums: Callable[[], SizeSums]) -> Figure:
@@ -380,7 +373,6 @@ class SampleFigures(Figures):
     """Figures of a random sample of keys: estimates for the whole keyspace."""
 
     def __init__(self, keyspace: SampledKeyspace, keys: int, memory: Sketch) -> None:
-        """`keys` and `memory` are those of the sample."""
         super().__init__(keys, memory.sum)
         whole = keyspace.population
         self._population: estimates.Population = round(whole) if isinstance(whole, float) else whole
@@ -397,20 +389,16 @@ class SampleFigures(Figures):
         return estimates.count(count, self._keys, self._population) or at_least
 
     def names(self, count: int | Estimate) -> Estimate:
-        """Return an estimate with the number in the sample as its lower bound."""
         found = as_estimate(count)
         return Estimate(found.low, found.value, inf)
 
     def share(self, count: int, of: int) -> Figure:
-        """Estimate by Wilson's interval; the share of no keys may be any."""
         return estimates.wilson(count, of, self._part(of))
 
     def memory(self, total: int, sums: Callable[[], SizeSums]) -> Figure:
-        """Estimate by `SampleBytes`."""
         return self._bytes.total(sums())
 
     def share_memory(self, total: int, sums: Callable[[], SizeSums]) -> Figure:
-        """Estimate by `SampleBytes`."""
         return self._bytes.share(sums())
 
     def among(self, count: int, asked: int, of: int) -> Estimate:

@@ -127,7 +127,6 @@ class Timeline(Struct, frozen=True, gc=False):
 
     @property
     def end_s(self) -> float:
-        """The end of the last bin in seconds since the epoch; 0 without bins."""
         return self.bins[-1].start_s + self.bins[-1].width_s if self.bins else 0.0
 
     def columns(self, from_s: float, to_s: float, n: int) -> tuple[ExpiryBin, ...]:
@@ -376,13 +375,11 @@ class CheckedReference:
 
     @property
     def broken(self) -> Figure:
-        """How many keys of the pattern are broken: exact, or an estimate with its interval."""
         if not self.is_sample or not self.looked_at:
             return self.broken_keys
         return estimates.count_among(self.broken_keys, self.looked_at, self.matching)
 
     def add(self, key: bytes, values: int, broken: list[bytes], *, unknown: int = 0) -> None:
-        """Add a key: how many of its values were followed, and the broken ones."""
         self.values += values
         self.unknown += unknown
         self.broken_values += len(broken)
@@ -414,5 +411,4 @@ class ReferenceChecks:
 
 
 def weight_of(one: EntryReport | UnregisteredReport) -> tuple[float, float]:
-    """Return the bytes and keys by which entries and namespaces are ordered."""
     return (0.0 if one.memory_bytes is None else as_estimate(one.memory_bytes).value), as_estimate(one.keys).value

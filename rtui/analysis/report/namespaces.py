@@ -75,7 +75,6 @@ class ReportedNamespaces:
         """The figures of places, by whether their keys are those of one namespace."""
 
     def below(self, place: ReportPlace, name: bytes, separator: bytes) -> ReportPlace | None:
-        """Return where the keys of a namespace directly below another one are counted; None where they are not."""
         places = self._below.get(place)
         if places is None:
             places = self._below[place] = _places_below(place)
@@ -97,11 +96,9 @@ class ReportedNamespaces:
         return [found[child.name, child.separator, child.kind] for child in place.node.children]
 
     def known(self, figure: Figure | None) -> Known | None:
-        """Return a figure of the report with its mark."""
         return _known(figure, self.mark)
 
     def find(self, path: Sequence[Segment]) -> ReportPlace | None:
-        """Return where the keys of a namespace are counted, by its segments from the first level on."""
         place: ReportPlace | None = self.root
         for name, separator in path:
             place = None if place is None else self.below(place, name, separator)
@@ -152,7 +149,6 @@ class ReportedNamespaces:
         )
 
     def share_of(self, memory_bytes: float) -> float | None:
-        """Return bytes as a share of those of all keys, None if these are unknown."""
         total = 0.0 if self._total is None else plain(self._total)
         return min(1.0, memory_bytes / total) if total else None
 
@@ -194,7 +190,6 @@ class ReportedNamespaces:
 
 
 def _places_below(place: ReportPlace) -> dict[_Key, ReportPlace]:
-    """Return the places directly below one, by their identity among siblings."""
     merged = {child.separator for child in place.node.children if child.is_of_names}
     has_rest = any(child.kind is NodeKind.OTHER for child in place.node.children)
     found = {}
@@ -252,7 +247,6 @@ def only_number(node: Node, before: bytes) -> bytes | None:
 
 
 def with_leading_numbers(root: Node) -> tuple[Node, list[Renamed]]:
-    """Return the tree of namespaces with these numbers as names, and the namespaces that they are the names of."""
     renamed: list[Renamed] = []
     return _with_numbers(root, b"", (), renamed), renamed
 
@@ -270,7 +264,6 @@ def _with_numbers(parent: Node, before: bytes, path: tuple[bytes, ...], renamed:
 
 
 def expiry_with(report: ExpiryReport, renamed: list[Renamed]) -> ExpiryReport:
-    """Return when keys expire, by the names that namespaces have now."""
     if not renamed:
         return report
     timelines, cliffs = list(report.timelines), list(report.cliffs)
@@ -281,7 +274,6 @@ def expiry_with(report: ExpiryReport, renamed: list[Renamed]) -> ExpiryReport:
 
 
 def _renamed(found: _Expiring, one: Renamed) -> _Expiring:
-    """Return an expiry timeline or cliff with the new name of its namespace."""
     was = display(one.text)
     if found.path[: len(one.path)] != one.path or not found.label.startswith(was):
         return found

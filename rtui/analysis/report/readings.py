@@ -40,7 +40,6 @@ class Interval:
     high: Bound
 
     def in_percent(self) -> Interval:
-        """Return the interval of a share in percent."""
         return Interval(100 * self.low, 100 * self.high)
 
 
@@ -68,13 +67,11 @@ class Reading:
 
 
 def reading(figure: Figure, *, at_least: bool = False) -> Reading:
-    """Return the reading of a count or a sum; with `at_least` there may be more."""
     known = as_estimate(figure)
     return Reading(figure, float(known.low), math.inf if at_least else float(known.high))
 
 
 def share_reading(figure: Figure, *, of_seen: bool = False) -> Reading:
-    """Return the reading of a share; with `of_seen` it is of some keys only."""
     return Reading(figure, 0.0, 1.0, is_of_seen=True) if of_seen else reading(figure)
 
 
@@ -100,7 +97,6 @@ class FigureChange:
 
     @property
     def direction(self) -> Direction:
-        """The direction of the change; a change only where the intervals do not overlap."""
         before, after = self.before, self.after
         if before is None or after is None:
             return Direction.UNKNOWN
@@ -111,7 +107,6 @@ class FigureChange:
         return Direction.SAME if before.is_exact and after.is_exact else Direction.UNCLEAR
 
     def difference(self) -> Interval | None:
-        """Return after minus before; None where a report does not have the number."""
         if self.before is None or self.after is None:
             return None
         return Interval(
@@ -126,14 +121,12 @@ class FigureChange:
         return Interval(low, max(low, _growth(_exact(self.before.low), _exact(self.after.high))))
 
     def points(self) -> Interval | None:
-        """Return the difference of two shares in percentage points."""
         if self.before is None or self.after is None:
             return None
         low = _share(self.after.low) - _share(self.before.high)
         return Interval(low, _share(self.after.high) - _share(self.before.low)).in_percent()
 
     def level(self, *, in_percent: bool) -> Interval | None:
-        """Return the number after, or the share after in percent."""
         if self.after is None:
             return None
         if in_percent:
@@ -180,11 +173,9 @@ class Readings:
     no_ttl: Reading | None
 
     def as_slack(self) -> Slack:
-        """Return the keys and bytes as slack: the most that may belong to another namespace."""
         return Slack(self.keys.high, math.inf if self.memory is None else self.memory.high)
 
     def with_slack(self, slack: Slack) -> Readings:
-        """Return readings with upper bounds raised by `slack`, which may belong to the namespace."""
         if not slack.keys:
             return self
         keys, memory, share = self.keys, self.memory, self.no_ttl
@@ -218,7 +209,6 @@ class ReportSide:
             self.unseen_keys = wilson(0, coverage.keys).high * as_estimate(total).high
 
     def read(self, node: Node) -> Readings:
-        """Return the readings of a namespace of this report."""
         stats = node.stats
         memory, share = stats.memory_bytes, stats.no_ttl_share
         if isinstance(stats.keys, Estimate):

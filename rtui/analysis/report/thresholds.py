@@ -33,7 +33,6 @@ class SizeLimits:
     memory_bytes: int | None = None
 
     def exceeded(self, memory_bytes: int | None, length: int | None) -> bool:
-        """Whether a key is above one of both limits; a size that is not known is not."""
         return (self.length is not None and length is not None and length > self.length) or (
             self.memory_bytes is not None and memory_bytes is not None and memory_bytes > self.memory_bytes
         )
@@ -57,7 +56,6 @@ class Preset:
     """Elements of the types that have a number of their own; None where it does not count."""
 
     def limits(self, key_type: bytes | None) -> SizeLimits:
-        """Return the limits of one type; of an unknown type, those on memory alone."""
         if key_type == STRING.name:
             return SizeLimits(length=self.string_bytes)
         if key_type is None:
@@ -133,7 +131,6 @@ def preset_names() -> tuple[str, ...]:
 
 
 def preset(name: str) -> Preset:
-    """Return the preset of this name; raises KeyError, which lists the names, for any other."""
     for one in _PRESETS:
         if one.name == name:
             return one
@@ -212,7 +209,6 @@ class Expression:
 
 
 def parse_expression(text: str, examples: str) -> Expression:
-    """Read a threshold; FailOnError shows `examples` where it is written in another way."""
     found = _EXPRESSION.fullmatch(text)
     if found is None:
         raise FailOnError(f"write it like {examples}")
@@ -262,7 +258,6 @@ def parse_fail_on(text: str) -> FailOn:
 
 
 def _check(measure: ThresholdMeasure, unit: ThresholdUnit, *, is_change: bool) -> None:
-    """Raise FailOnError for a combination without a meaning, or with two."""
     if measure in NAMESPACES or measure in FINDINGS:
         if is_change or unit is not ThresholdUnit.PLAIN:
             raise FailOnError(f"{measure} is a count without sign or unit, as in '{measure}>0'")
@@ -332,7 +327,6 @@ def _compared(threshold: FailOn, found: Interval | None, doubt: str) -> Judgemen
 
 
 def outcome_of(relation: str, number: Bound, found: Interval) -> Outcome:
-    """Return whether a number within an interval is above or below another one; unknown where both may be."""
     holds = _RELATIONS[relation]
     at_ends = {holds(found.low, number), holds(found.high, number)}
     if len(at_ends) == 2:
@@ -353,7 +347,6 @@ def _in_words(threshold: FailOn, found: Interval) -> str:
 
 
 def _measured(threshold: FailOn, change: NamespaceChange, comparison: Comparison) -> tuple[Interval | None, str]:
-    """Return the interval to compare, and why it may not suffice."""
     numbers: FigureChange = {
         ThresholdMeasure.KEYS: change.keys,
         ThresholdMeasure.MEMORY: change.memory,

@@ -67,7 +67,6 @@ class Cells:
         return AtLeast(value) if self.is_partial or stats.memory_known_keys < keys else value
 
     def figures(self, stats: Stats) -> dict[str, Cell]:
-        """Return the totals of a set of keys by the ids of their columns."""
         mean, p50, p90, p99, largest = self.quantiles(stats.memory, "memory")
         counters = None if stats.frequency is None else stats.frequency[::-1]
         return {
@@ -105,14 +104,12 @@ class Cells:
         return AtLeast(value)
 
     def ttl(self, record: KeyRecord) -> Cell:
-        """Return the remaining time to live of a key in seconds."""
         if record.ttl_ms is None:
             return self.unknown("ttl")
         return NO_TTL if record.ttl_ms <= NO_EXPIRY else record.ttl_ms / 1000
 
 
 def share_above(bins: tuple[Figure, ...] | None, index: int) -> float | Estimate | None:
-    """Return the share of a histogram from a bin on; None if it is empty."""
     if bins is None:
         return None
     above, below = list(map(as_estimate, bins[index:])), list(map(as_estimate, bins[:index]))
@@ -125,7 +122,6 @@ def share_above(bins: tuple[Figure, ...] | None, index: int) -> float | Estimate
 
 
 def share_of_total(figure: Figure, total: Figure) -> float | Estimate | None:
-    """Return a number of keys as a share of all; None of nothing."""
     whole = plain(total)
     if not whole:
         return None
@@ -136,7 +132,6 @@ def share_of_total(figure: Figure, total: Figure) -> float | Estimate | None:
 
 
 def _share(part: float, rest: float) -> float | None:
-    """Return a part as a share of it and the rest; None where both are nothing."""
     if isinf(part):
         return 1.0
     return part / (part + rest) if part + rest else None
@@ -156,11 +151,9 @@ class Owners:
                 self._labels[first : last + 1] = [node.label] * (last + 1 - first)
 
     def cells(self, slot: int) -> tuple[Cell, ...]:
-        """Return the node of a slot; empty if there is no such column."""
         return (self._labels[slot],) if self.columns else ()
 
     def of_key(self, key: bytes) -> tuple[Cell, ...]:
-        """Return the node of a key; empty if there is no such column."""
         return self.cells(key_slot(key)) if self.columns else ()
 
 

@@ -202,7 +202,6 @@ _NO_TTL: Final = Column("no_ttl_share", "no TTL", Unit.SHARE, 6, "Share of keys 
 
 
 def differences(before: Report, after: Report) -> Table:
-    """Return a row for each namespace that differs; in time linear in the namespaces of both reports."""
     comparison = compare(before, after)
     changes = [change for change in comparison.root.outlined() if change.path]
     listed = sorted((one for one in changes if one.fate in LISTED), key=weight, reverse=True)

@@ -38,7 +38,6 @@ _FACTS: Final = {"type": "type", "ttl": "ttl", "size": "memory", "length": "leng
 
 
 def coverage_of(found: RegistryReport) -> str:
-    """Return how much of a keyspace has a registered pattern, in words."""
     keys = humanize.written(found.registered_share, humanize.share)
     text = f"{found.file or found.title or 'the registry'}: {keys} of the keys"
     if found.registered_memory_share is not None:
@@ -49,7 +48,6 @@ def coverage_of(found: RegistryReport) -> str:
 
 
 def registry_tables(report: Report) -> Iterator[Table]:
-    """Yield the tables of the registry and of names, some of them without rows."""
     found = report.summary.registry
     if found is not None:
         yield registered(report, found)
@@ -60,7 +58,6 @@ def registry_tables(report: Report) -> Iterator[Table]:
 
 
 def registered(report: Report, found: RegistryReport) -> Table:
-    """Return the patterns that have keys, most bytes first."""
     cells = Cells(report)
     entries = sorted((one for one in found.entries if one.inspected_keys), key=weight_of, reverse=True)
     rows = tuple(
@@ -82,7 +79,6 @@ def registered(report: Report, found: RegistryReport) -> Table:
 
 
 def broken(report: Report, found: RegistryReport) -> Table:
-    """Return the broken expectations, most keys first."""
     cells = Cells(report)
     rows: list[tuple[float, Row, Subject]] = []
     unknown: dict[str, None] = {}
@@ -105,14 +101,12 @@ def broken(report: Report, found: RegistryReport) -> Table:
 
 
 def _unjudged(cells: Cells, fact: str) -> str:
-    """Return that something is expected which is known of no key."""
     reason = cells.unknown(fact)
     why = f": {reason.reason}" if isinstance(reason, Unknown) else ""
     return f"{humanize.fact_name(fact)} is expected, but not known{why}"
 
 
 def unregistered(report: Report, found: RegistryReport) -> Table:
-    """Return the namespaces whose keys have no registered pattern, most bytes first."""
     cells = Cells(report)
     listed = [one for one in found.unregistered if one.place]
     wanted = {one.place for one in listed}
@@ -138,7 +132,6 @@ def unregistered(report: Report, found: RegistryReport) -> Table:
 
 
 def unused(report: Report, found: RegistryReport) -> Table:
-    """Return the patterns that no key has, as far as keys were seen."""
     cells = Cells(report)
     rows = tuple((one.pattern, one.owner, one.purpose) for one in found.entries if not one.inspected_keys)
     is_whole = not (cells.is_partial or cells.is_estimate)
@@ -147,7 +140,6 @@ def unused(report: Report, found: RegistryReport) -> Table:
 
 
 def names(report: Report) -> Table:
-    """Return the naming rules that are broken, most keys first, with the namespaces and patterns where."""
     cells, found = Cells(report), report.summary.naming
     broken = [one for one in (() if found is None else found.rules) if as_estimate(one.keys).value]
     broken.sort(key=lambda one: -as_estimate(one.keys).value)
@@ -168,7 +160,6 @@ def names(report: Report) -> Table:
 
 
 def about(report: Report) -> Table:
-    """Return the head of the report in words, a line each."""
     rows = tuple((what, text) for what, text in _lines(report) if text)
     if report.summary.registry is not None:
         rows += (("registry", coverage_of(report.summary.registry)),)
@@ -206,7 +197,6 @@ def coverage_text(coverage: Coverage) -> str:
 
 
 def coverage_sentence(coverage: Coverage) -> str:
-    """Return the same as a sentence."""
     if coverage.kind is CoverageKind.ESTIMATE:
         return f"The figures are estimated from {_sample(coverage)}; each has a 95 % interval."
     if coverage.kind is CoverageKind.PARTIAL:
@@ -222,7 +212,6 @@ def _sample(coverage: Coverage) -> str:
 
 
 def _lines(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield headings and texts, some empty."""
     head, cluster = report.head, report.cluster
     server, scope, coverage, cost = head.server, head.scope, head.coverage, head.cost
     by = f" by rtui {head.rtui_version}" if head.rtui_version else ""
@@ -274,7 +263,6 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def tables(report: Report) -> list[Table]:
-    """Return the tables of a report file below its head; some may have no rows."""
     is_standalone = not report.head.server.cluster_enabled
     fewest_primaries, longer = 3, longer_keys(report)
     return [

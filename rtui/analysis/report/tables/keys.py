@@ -42,7 +42,6 @@ SizeMeasure = Literal["memory", "length"]
 
 
 def big_keys(report: Report, by: SizeMeasure = "memory", kind: bytes | None = None) -> Table:
-    """Return the biggest keys, largest first: of all types, or of one."""
     big = report.summary.big
     if kind is None:
         records = big.by_memory if by == "memory" else big.by_length
@@ -121,7 +120,6 @@ def longer_keys(report: Report, kind: bytes | None = None) -> str:
 
 
 def _note(report: Report) -> str:
-    """Return how many keys are above the thresholds in use, by type."""
     over = [(kind, count) for kind, count in report.summary.big.over.items() if plain(count) > 0]
     name = display_text(report.head.scope.preset, limit=64)
     sampled = looked_at(report)
@@ -169,7 +167,6 @@ def hot_keys(report: Report) -> tuple[Table, ...]:
 
 
 def hot_slots(report: Report) -> Table:
-    """Return the most loaded slots by the server's own counters, if it has them, under the server's names."""
     loads = report.hot.slots
     metrics = list(dict.fromkeys(name for load in loads for name in load.values))
     owners = Owners(report)
@@ -211,20 +208,17 @@ _WHY = Column("because", "because", Unit.TEXT, 8)
 
 
 def expiry(report: Report, path: Sequence[Step | bytes] = ()) -> Table:
-    """Return the share without TTL of the namespaces directly below one; most such keys first."""
     nodes = find(report.summary.root, path)
     below = [] if nodes is None else [(*nodes, child) for child in nodes[-1].children] or [nodes]
     return _by_namespace(report, "expiry", "Expiry by namespace", below)
 
 
 def no_ttl(report: Report) -> Table:
-    """Return the namespaces of every level with keys that never expire; most such keys first."""
     paths = [nodes for nodes in below_root(report) if _lasting(nodes[-1].stats)]
     return _by_namespace(report, "no_ttl", "Namespaces with keys that have no TTL", paths)
 
 
 def cliffs(report: Report) -> Table:
-    """Return the stretches of time in which far more keys expire than around them."""
     cells = Cells(report)
     found = report.summary.expiry
     rows: list[tuple[Cell, ...]] = []
@@ -246,7 +240,6 @@ def cliffs(report: Report) -> Table:
 
 
 def about_to_expire(report: Report, within_s: float = SOON_S) -> Table:
-    """Return the big and the hot keys whose life ends soon after the report was made, soonest first."""
     now = report.head.made_at_s
     found: dict[bytes, tuple[float, KeyRecord, str]] = {}
     summary = report.summary

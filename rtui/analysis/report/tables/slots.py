@@ -46,7 +46,6 @@ class Skew:
 
     @property
     def ratio(self) -> float:
-        """The keys of the fullest slot as a multiple of the mean; 0 without keys."""
         return self.keys / self.mean if self.mean else 0.0
 
     @property
@@ -100,7 +99,6 @@ def node_loads(loads: Sequence[int], nodes: int) -> tuple[SlotRangeLoad, ...]:
 
 
 def _slots_of(ranges: Sequence[tuple[int, int]] | None) -> Sequence[int]:
-    """Return these slots one by one, all for None."""
     if ranges is None:
         return range(SLOTS)
     return list(each_slot(ranges))
@@ -131,7 +129,6 @@ _RANGE = Column("slots", "slots", Unit.TEXT, 14)
 
 
 def slots(report: Report, top: int = 100) -> Table:
-    """Return the slots with most keys, the hash tags that load them, and whether chance explains the fullest."""
     found = report.summary.slots
     cells, owners = Cells(report), Owners(report)
     total = sum(found.keys)
@@ -166,7 +163,6 @@ def slots(report: Report, top: int = 100) -> Table:
 
 
 def slot_tags(report: Report) -> Table:
-    """Return the hash tags with most keys."""
     cells, owners = Cells(report), Owners(report)
     found = report.summary.slots
     rows: list[tuple[Cell, ...]] = []
@@ -211,12 +207,10 @@ def _amount(cells: Cells, value: int) -> Cell:
 
 
 def _loads(cells: Cells) -> tuple[Column, Column]:
-    """Return the columns of keys and of bytes; in an estimate these are of the sample."""
     return (_SAMPLED, _SAMPLED_MEMORY) if cells.is_estimate else (KEYS, _MEMORY)
 
 
 def _part(cells: Cells, keys: int, total: int, times: float = 1.0) -> float | Estimate:
-    """Return a number of keys as a share of all, scaled by `times`; in an estimate with its interval."""
     return wilson(keys, total).scaled(times) if cells.is_estimate else keys / total * times
 
 
@@ -245,7 +239,6 @@ _MAY_LACK: Final = (_NO_TTL, _STANDING, _CPU, _SCANNED)
 
 
 def nodes(report: Report) -> Table:
-    """Return a row for each node read; no rows for a single server."""
     columns = (
         *(_LABEL, _SLOTS, KEYS, SHARE_OF_KEYS, _EVEN_KEYS),
         *(_MEMORY, _SHARE_OF_MEMORY, _EVEN_MEMORY, *_MAY_LACK, _SERVER),
@@ -318,7 +311,6 @@ class Balance:
         self._nodes = [one for one in cluster.nodes if self.is_read(one)]
 
     def is_whole(self, node: ClusterNode) -> bool:
-        """Whether all of a node was scanned, so far as is known."""
         is_covered = not node.failure and node.label not in self._uncovered
         return is_covered and (node.fraction is None or node.fraction >= 1)
 
@@ -340,7 +332,6 @@ class Balance:
         return None if total is None else (plain(own), total, node.slot_count / slots)
 
     def _extrapolated(self, node: ClusterNode, figure: Figure | None) -> float | None:
-        """Return a figure of a node, extrapolated to the part that was not scanned."""
         if figure is None or self.is_whole(node):
             return None if figure is None else plain(figure)
         return plain(figure) / (node.fraction or 1.0)
@@ -371,7 +362,6 @@ class Balance:
 
 
 def _note(cluster: ClusterReport) -> str:
-    """Return a note on the slots that were not covered."""
     texts = []
     for one in cluster.uncovered:
         where = f" of {one.node}" if one.node else ""
@@ -392,7 +382,6 @@ def _moving(moving: Sequence[MovingSlot]) -> str:
 
 
 def _total(figures: Iterable[Figure | None]) -> float | None:
-    """Return the sum; None if a summand is unknown, or there are none."""
     found = [None if one is None else plain(one) for one in figures]
     return None if None in found else sum(one for one in found if one is not None) or None
 
@@ -414,7 +403,6 @@ NO_COMMON_TAG: Final = SafeText(
 
 
 def verdict(slots: Collection[int], nodes: Collection[str] = ()) -> SafeText:
-    """Say whether a cluster takes one command on keys in these slots; `nodes` serve them, as far as that is known."""
     if len(slots) == 1:
         return SafeText(f"Together: yes. All lie in slot {next(iter(slots))}, so one multi-key command may use them.")
     of_nodes = f" of {len(nodes):,} nodes" if len(nodes) > 1 else " of one node" if nodes else ""

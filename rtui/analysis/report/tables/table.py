@@ -28,7 +28,6 @@ Path: TypeAlias = tuple[Step, ...]
 
 
 def path_of(nodes: Sequence[Node]) -> Path:
-    """Return the path of nodes as `Node.walk` gives them, the root first."""
     return tuple(node.step for node in nodes[1:])
 
 
@@ -141,7 +140,6 @@ class OnDemand(Sequence[T]):
     """A sequence whose items are made when they are asked for, and kept: a screen shows few of thousands of rows."""
 
     def __init__(self, count: int, make: Callable[[int], T]) -> None:
-        """`make` returns the item at an index below `count`."""
         self._count = count
         self._make = make
         self._made: dict[int, T] = {}
@@ -156,7 +154,6 @@ class OnDemand(Sequence[T]):
     def __getitem__(self, index: slice) -> Sequence[T]: ...
 
     def __getitem__(self, index: int | slice) -> T | Sequence[T]:
-        """Return an item, or several as a tuple."""
         if isinstance(index, slice):
             return tuple(self[at] for at in range(*index.indices(self._count)))
         at = index + self._count if index < 0 else index
@@ -180,14 +177,12 @@ class Paths(OnDemand[Subject]):
     """The paths of namespaces of one report, the subjects of rows; finds the row of one without making the others."""
 
     def __init__(self, nodes: Sequence[tuple[Node, ...]]) -> None:
-        """`nodes` are as `Node.walk` gives them, the root first, each once."""
         super().__init__(len(nodes), lambda at: path_of(nodes[at]))
         self._nodes = nodes
         self._lines: dict[int, int] | None = None
         self._children: dict[int, dict[Step, Node]] = {}
 
     def line(self, path: Path) -> int | None:
-        """Return the row of a namespace; None where it has none."""
         if not self._nodes:
             return None
         if self._lines is None:
@@ -219,13 +214,11 @@ class Table:
     """Whether rows are identified by their subjects."""
 
     def column(self, column_id: str) -> int:
-        """Return the position of a column by its id; ValueError if there is none."""
         return [column.id for column in self.columns].index(column_id)
 
     def filtered_rows(
         self, wanted: str, texts_of: Callable[[int], Sequence[str]], among: Iterable[int], slicer: Slicer
     ) -> Slices[list[int]]:
-        """Return the rows that contain a text, in any case, in one of their names or texts as shown."""
         names = [at for at, column in enumerate(self.columns) if not column.numeric]
         text = wanted.casefold()
         found = []
@@ -291,7 +284,6 @@ _ASCII_MARKS: Final = str.maketrans(
 
 
 def cell_text(cell: Cell, column: Column, display: Display = _DISPLAY) -> SafeText:
-    """Return a cell as people read it, in one line; with an ASCII `display`, in ASCII."""
     if isinstance(cell, bytes):
         return display.name(cell) if cell else EMPTY_NAME
     if isinstance(cell, str):
@@ -327,12 +319,10 @@ def _points(points: float, mark: Mark) -> str:
 
 
 def cell_interval(cell: Cell, column: Column) -> SafeText | None:
-    """Return the 95 % interval of an estimate: `1.10–1.30k`; None for any other cell."""
     return humanize.interval(cell, _bound_format(column.unit)) if isinstance(cell, Estimate) else None
 
 
 def cell_reason(cell: Cell) -> SafeText:
-    """Return why a cell has no value, a safe sentence without a full stop; empty if it has one."""
     if not isinstance(cell, Unknown):
         return SafeText("")
     if cell.reason is Reason.IMPOSSIBLE:
@@ -358,7 +348,6 @@ def _bound_format(unit: Unit) -> humanize.NumberFormat:
 
 
 def _figure(cell: float | Estimate | AtLeast | NoTtl | Unknown | None, unit: Unit) -> SafeText:
-    """Return the text of a figure, or its replacement if it is unknown."""
     if cell is None:
         return humanize.NOTHING
     if isinstance(cell, Unknown):

@@ -71,7 +71,6 @@ def below_root(report: Report) -> Iterator[tuple[Node, ...]]:
 
 
 def namespace_cell(nodes: Sequence[Node | Step]) -> bytes | str:
-    """Return the name of a namespace: how its keys begin, or that it stands for all the others."""
     if nodes[-1].kind is NodeKind.OTHER:
         return f"{display(label(nodes[:-1]))}{OTHER}"
     return label(nodes)
@@ -92,7 +91,6 @@ def _table(report: Report, paths: Sequence[tuple[Node, ...]], note: str = "") ->
 
 
 def of_namespaces(table: Table, paths: Sequence[tuple[Node, ...]], row: Callable[[int], Row]) -> Table:
-    """Return a table with a row for each of these namespaces, made by `row` from its index when it is asked for."""
     return replace(table, rows=OnDemand(len(paths), row), subjects=Paths(paths), tells_by_subject=True)
 
 
@@ -152,7 +150,6 @@ _COUNTER = Column("counter", "counter", Unit.TEXT, 12, "LFU access counter")
 
 
 def types(report: Report) -> Table:
-    """Return the sums by type."""
     cells = Cells(report)
     memory = (_TYPE_MEMORY, _SHARE_OF_MEMORY, _TYPE_MEAN, _TYPE_P50, _TYPE_P99, _TYPE_MAX)
     totals = (KEYS, SHARE_OF_KEYS, *memory, _TYPE_NO_TTL)
@@ -167,7 +164,6 @@ def types(report: Report) -> Table:
 
 
 def encodings(report: Report) -> Table:
-    """Return how the server stores the keys of each type."""
     cells = Cells(report)
     found = report.summary.encodings
     rows = tuple((one.key_type, one.encoding, cells.amount(one.keys), one.share) for one in found)
@@ -183,14 +179,12 @@ def keysizes(report: Report) -> Table:
 
 
 def key_sizes_table(sizes: Sequence[KeySizes], scope: str) -> Table:
-    """Return histograms of lengths that a server keeps itself; `scope` says of which keys."""
     rows = tuple((one.name, low, count) for one in sizes for low, count in one.bins)
     note = f"From INFO keysizes, {scope}." if rows else ""
     return Table("keysizes", "Lengths by the server's INFO keysizes", (_HISTOGRAM, _FROM, KEYS), rows, note=note)
 
 
 def ttl_histogram(report: Report) -> Table:
-    """Return how many keys have how much of their life left."""
     stats = report.summary.root.stats
     rows = _bins(report, spans(TTL_EDGES_S), stats.ttl, stats.keys)
     if stats.no_ttl_keys is not None:
