@@ -10,12 +10,10 @@ _stopped_ms: int | None = None
 
 
 def now_s() -> float:
-    """Return the time in seconds since the epoch."""
     return time.time() if _stopped_ms is None else _stopped_ms / 1000
 
 
 def is_stopped() -> bool:
-    """Whether the time stands still."""
     return _stopped_ms is not None
 
 

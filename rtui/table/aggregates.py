@@ -250,7 +250,6 @@ class Aggregates:
         return (yield from elsewhere(summed(moment, self._columns, sample, Slicer())))
 
     def _moment(self) -> Slices[Moment]:
-        """Fold all waiting rows, and return the sums."""
         yield from self._fold()
         slicer, found = Slicer(), self.partial
         return Moment(

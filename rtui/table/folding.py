@@ -224,7 +224,6 @@ class FoldedNode:
             self.name, self.separator, self.kind = name
 
     def named(self, *, is_space: bool) -> list[Name]:
-        """Return which keys, or namespaces, below it have a name of their own."""
         return [name for name in self.children if bool(name[1]) is is_space and not is_generic(name)]
 
     @property

@@ -88,7 +88,6 @@ class NamingCounts:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether any of the rules is not off."""
         return self.kept != 0
 
     def copy(self, slicer: Slicer) -> Slices[NamingCounts]:
@@ -193,7 +192,6 @@ class NamingCounts:
         return NamingReport(tuple(rules))
 
     def _rule_report(self, rule: str, counts: dict[NamedPlace, KeyCount], figures: Figures) -> NameRuleReport:
-        """Return one rule with the keys that break it, by place."""
         whole, others = joined(counts.values()), counts.pop(OTHERS, KeyCount()).keys
         ranked = sorted(counts.items(), key=lambda one: (-one[1].keys, one[0]))
         listed = [self._place_report(place, count, figures) for place, count in ranked[:MOST_PLACES]]

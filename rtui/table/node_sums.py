@@ -94,7 +94,6 @@ class TablePatterns:
         return Tree(parents)
 
     def _count_types(self, found: Partial, cells: Whole) -> None:
-        """Count the keys at each node by type."""
         keys, size = found.counts.rows[: len(cells), partial.KEYS], len(found.types)
         sums = np.bincount(cells * size + found.cell_types, keys, len(self._nodes) * size).astype(np.int64)
         for node in self._nodes:
@@ -153,7 +152,6 @@ def counted_patterns(found: Partial, budget: int, slicer: Slicer) -> Slices[Tabl
 
 
 def _tree(found: Partial, own: Whole, slicer: Slicer) -> Slices[FoldedNode]:
-    """Return the patterns of a partial as a tree to be folded."""
     patterns: Patterns = found.patterns
     live = patterns.live()
     keys, sizes = patterns.totals(patterns.keys).tolist(), patterns.totals(patterns.memory).tolist()
@@ -237,7 +235,6 @@ class _Tallies:
         return of_group[lives.KNOWN] - of_group[lives.LASTING]
 
     def tally(self, group: int) -> Tally:
-        """Return the sums of a group."""
         counts, strings = self._rows["counts"][group], self._rows["strings"][group]
         idle, frequency = (
             tuple(bins) if any(bins := counts[column]) else None for column in (partial.IDLE, partial.FREQUENCY)
@@ -294,7 +291,6 @@ def encodings_of(found: Partial) -> dict[bytes, Counter[bytes]]:
 
 
 def slots_of(found: Slots) -> SlotsReport:
-    """Return the counts of all slots and the heaviest tags."""
     keys, unmeasured = found.rows[:, slots.KEYS], found.rows[:, slots.UNMEASURED]
     left_out = int(unmeasured.sum())
     knows_none = left_out > 0 and left_out == int(keys.sum())

@@ -200,7 +200,6 @@ class Partial:
                 self.over_sampled[key_type] += int((is_over & rows.is_sampled).sum())
 
     def _types_of(self, types: pl.Series) -> Whole:
-        """Return the number of the type of each row."""
         codes = types.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
         kinds = types.unique()
         physical = kinds.to_physical().cast(pl.Int64).fill_null(-1).to_list()
@@ -217,7 +216,6 @@ class Partial:
         return self._type_numbers[name]
 
     def _cells_of(self, nodes: Whole, types: Whole) -> Whole:
-        """Return the cell of each pair of a node and a type."""
         height, width = self._cells.shape
         if len(self.types) > height or len(self.patterns) > width:
             shape = max(height, len(self.types)), max(width, 2 * len(self.patterns))

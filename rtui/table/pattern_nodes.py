@@ -452,7 +452,6 @@ class PatternNodes:
             self.has_lost[node] = before[0] or lost[0], before[1] or lost[1]
 
     def _hang(self, parent: int, child: int, name: Name) -> None:
-        """Enter a node below its parent."""
         children = self._children[parent]
         if children is None:
             children = self._children[parent] = {}

@@ -135,7 +135,6 @@ class Forms:
         return Labels(numbers, self._hashes[known], np.array(self._is_sure)[known])
 
     def _known(self, shapes: Hashes) -> Places:
-        """Return the number of the label of each shape, _UNDECIDED or _UNKNOWN."""
         return self._of_shapes.find(shapes) - np.int64(1)
 
     def _ask(self, asked: _Asked, some: Places, fewest: int, *, is_exact: bool) -> None:
@@ -471,7 +470,6 @@ class Patterns(PatternNodes):
         return self.child(int(new.parents[at]), (label, self._separators[new.separators[at]], _PATTERN))
 
     def _index_new(self) -> None:
-        """Enter the nodes into the index that are new."""
         first = len(self._names)
         if first == len(self):
             return

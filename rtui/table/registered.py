@@ -98,7 +98,6 @@ class EntryCounts:
         return made
 
     def add(self, counted: CountedEntries) -> None:
-        """Add keys."""
         for layout, keys in counted.layouts:
             self._layouts[layout].update(keys)
         for index, size in counted.memory_bytes:
@@ -110,7 +109,6 @@ class EntryCounts:
             self._shown[index].merge(shown)
 
     def add_broken(self, counted: Iterable[CountedBreach]) -> None:
-        """Add that keys break something."""
         for index, breach, is_sampled, keys in counted:
             self._broken[index, breach, is_sampled].merge(keys)
 
@@ -219,7 +217,6 @@ class _Entries:
         return found
 
     def report(self, index: int) -> EntryReport:
-        """Return the report on an entry."""
         entry, figures, count = self._entries[index], self._figures, self.count(index)
         types: Counter[bytes] = Counter()
         for layout, keys in self._layouts.get(index, ()):
@@ -399,7 +396,6 @@ def _without_pattern(matcher: Matcher, node: Node, name: bytes, place: int) -> U
 
 
 def _less(whole: Figure, parts: Iterable[Figure]) -> Figure:
-    """Return a figure less its parts."""
     parts = list(parts)
     if not parts:
         return whole

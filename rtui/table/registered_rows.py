@@ -76,7 +76,6 @@ class RegisteredRows:
             counts.naming.add([(*self._names[number], counted) for number, counted in groups])
 
     def _numbered(self, keys: Sequence[bytes], entries: Sequence[int]) -> Whole:
-        """Return the number of each name's findings."""
         if len(self._names) > MOST_FOUND:
             self._forget()
         numbers = []
@@ -88,7 +87,6 @@ class RegisteredRows:
         return np.array(numbers, np.int64)
 
     def _entries(self, rows: _Rows, entries: Whole) -> CountedEntries:
-        """Return the sums by entry."""
         places, size = entries + 1, len(self._most_ms)
         layouts = []
         for key_type, of_type in rows.by_type():
@@ -119,7 +117,6 @@ class RegisteredRows:
         )
 
     def _breaches(self, rows: _Rows, entries: Whole) -> list[CountedBreach]:
-        """Return the keys that break expectations."""
         is_wrong = np.zeros(len(entries), bool)
         for key_type, of_type in rows.by_type():
             wrong = [at for at, one in enumerate(self._expected) if one.types and key_type not in one.types]

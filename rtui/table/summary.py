@@ -225,7 +225,6 @@ def _distinct(pattern: FoldedNode, least: int) -> int | Estimate:
 
 
 def _stats(tally: Tally, types: Mapping[bytes | None, int], figures: Figures, *, is_whole: bool = False) -> Stats:
-    """Return the stats of keys of these types; of all keys, whose shares are known, if `is_whole`."""
     known_types = [(key_type, keys) for key_type, keys in types.items() if key_type is not None]
     known_types.sort(key=lambda pair: (-pair[1], pair[0]))
     memory, ttl = tally.memory, tally.ttl

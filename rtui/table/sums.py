@@ -151,7 +151,6 @@ class Tree:
 
     @cached_property
     def deepest_first(self) -> list[Whole]:
-        """The nodes of each level but the root's, from the deepest on."""
         return [np.flatnonzero(self.levels == level) for level in range(int(self.levels.max()), 0, -1)]
 
 

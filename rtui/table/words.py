@@ -186,7 +186,6 @@ class Words:
         return found
 
     def _has(self, is_counted: Flags) -> Flags:
-        """Return which segments contain one of these bytes."""
         found = np.zeros(len(self.ends), bool)
         found[np.searchsorted(self.ends, np.flatnonzero(is_counted))] = True
         return found
@@ -266,11 +265,9 @@ class Words:
 
 
 def _windows(joined: Bytes, starts: Places, size: int) -> Bytes:
-    """Return the bytes from each start on."""
     found: Bytes = sliding_window_view(joined, size)[starts] if len(starts) else np.empty((0, size), np.uint8)
     return found
 
 
 def each_place(starts: Places, lengths: Places) -> Places:
-    """Return all places of ranges that begin at these and have these lengths."""
     return np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(int(lengths.sum()))

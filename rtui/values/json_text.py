@@ -59,7 +59,6 @@ class JsonReader(Reader):
             self._plain()
 
     def _container(self, kind: ValueKind) -> None:
-        """Read an object or array from its opening to its closing bracket."""
         node = self.add(kind)
         self.enter(node)
         self.at += 1
@@ -288,7 +287,6 @@ class NearlyJsonReader(JsonReader):
             super()._value()
 
     def _container(self, kind: ValueKind) -> None:
-        """Read an object or array from its opening to its closing bracket; a trailing comma is allowed."""
         node = self.add(kind)
         self.enter(node)
         self.at += 1

@@ -90,7 +90,6 @@ class PhpReader(Reader):
         return found
 
     def _count(self) -> int:
-        """Read a length and the colon behind it."""
         digits = self._until(b":")
         if not digits.isdigit() or len(digits) > 12:
             raise Invalid(f"has {digits!r} where a length should be")
@@ -116,7 +115,6 @@ class PhpReader(Reader):
         self._expect(b'";')
 
     def _class(self) -> str:
-        """Read a class name with its length."""
         self._expect(b":")
         size = self._count()
         self._expect(b'"')
@@ -150,7 +148,6 @@ class PhpReader(Reader):
         as_list(node)
 
     def _custom(self) -> None:
-        """Read an object in the class's own format."""
         name = self._class()
         self._expect(b":")
         size = self._count()
@@ -375,7 +372,6 @@ class IgbinaryReader(Reader):
             self._name_or_scalar(kind)
 
     def _name_or_scalar(self, kind: int) -> None:
-        """Read a text or a number."""
         if kind in _LONGS:
             size, sign = _LONGS[kind]
             self.add_number(sign * self.integer(size))

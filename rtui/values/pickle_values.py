@@ -237,7 +237,6 @@ class Machine:
         return item
 
     def _pop_to_mark(self) -> list[PickleItem]:
-        """Pop the last mark, and return the values behind it."""
         found: list[PickleItem] = []
         while self._stack:
             item = self._stack.pop()

@@ -343,7 +343,6 @@ class _Disassembly:
 
 
 def _operand(one: Instruction) -> ValueNode:
-    """Return the operand of an instruction as a node."""
     match one.operand:
         case None:
             return ValueNode(ValueKind.NOTE)

@@ -68,7 +68,6 @@ def _sniff_uuid(source: ValueSource, _budget: Budget) -> float | None:
 
 
 def _read_uuid(source: ValueSource, _budget: Budget) -> DecodingStep:
-    """Read the 36 characters or the 16 bytes of a UUID."""
     if _UUID.fullmatch(source.data):
         return _described(UUID(source.data.decode("ascii")))
     if len(source.data) == 16:

@@ -53,7 +53,6 @@ class ProtobufReader(Reader):
                 raise Invalid("has a number of more than ten bytes")
 
     def _field(self) -> None:
-        """Read one field with its number and wire type."""
         tag = self._varint()
         number, wire = tag >> 3, tag & 7
         if not 0 < number <= MAX_FIELD:
@@ -125,7 +124,6 @@ def _short(number: float) -> str:
 
 
 def _is_words(piece: bytes) -> bool:
-    """Whether bytes are printable text."""
     try:
         text = piece.decode()
     except UnicodeDecodeError:

@@ -49,7 +49,6 @@ def _sniff_base64(source: ValueSource, _budget: Budget) -> float | None:
 
 
 def _read_base64(source: ValueSource, budget: Budget) -> DecodingStep:
-    """Decode whole groups of four characters, up to the budget's output."""
     if _alphabet(source) is None:
         raise Invalid("consists of letters, digits and + / or - _")
     limit = budget.limits.output_bytes
@@ -65,7 +64,6 @@ def _read_base64(source: ValueSource, budget: Budget) -> DecodingStep:
 
 
 def _read_digits(source: ValueSource, budget: Budget) -> DecodingStep:
-    """Decode pairs of hexadecimal digits."""
     digits = source.data.strip()[: 2 * budget.limits.output_bytes]
     try:
         data = binascii.unhexlify(digits[: len(digits) // 2 * 2])

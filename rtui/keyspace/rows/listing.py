@@ -185,7 +185,6 @@ def _collect(
 
 
 def _sort_by_name(ordinals: Sequence[int], names_at: NamesAt, out: array[int], slicer: Slicer) -> Slices[None]:
-    """Append the ordinals to `out`, sorted by name."""
     total = len(ordinals)
     buckets: list[Sequence[int]] = [ordinals]
     borders = yield from _borders(ordinals, names_at, slicer)
@@ -313,7 +312,6 @@ class NamespaceListing:
         )
 
     def key_at(self, ordinal: int) -> bytes | None:
-        """Return the name of the key with this ordinal, or None."""
         return self._keys[ordinal] if self._keys is not None and ordinal < self.key_count else None
 
     def position_of(self, child: Namespace) -> int:

@@ -62,7 +62,6 @@ class Chains:
         self._by_member: dict[Namespace, Chain] = {}
 
     def of(self, namespace: Namespace) -> Chain | None:
-        """Return the chain that contains a namespace, or None."""
         return self._by_member.get(namespace)
 
     def clear(self) -> None:
@@ -198,7 +197,6 @@ class Listings:
                 self._arrange_at_once(listing)
 
     def _begin(self) -> None:
-        """Start with the current root of the store."""
         self._changes.grown, self._changes.reshaped = set(), set()
         self.closed += [listing.node.path() for listing in islice(self._expanded(), MOST_REMEMBERED - len(self.closed))]
         for listing in self._by_node.values():
@@ -341,7 +339,6 @@ class Listings:
                 listing.attach()
 
     def _set_depths(self, top: NamespaceListing) -> None:
-        """Set the depth of a listing and of all listings below it."""
         below: dict[NamespaceListing | None, list[NamespaceListing]] = {}
         for listing in self._by_node.values():
             below.setdefault(listing.parent, []).append(listing)

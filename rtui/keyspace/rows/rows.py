@@ -317,7 +317,6 @@ class VisibleRows:
             listing = below
 
     def _position(self, listing: NamespaceListing, row: Row) -> int | None:
-        """Return the position of a row among the listed children, or None."""
         if row.kind is RowKind.NAMESPACE:
             ordinal = self._listings.head(row.namespace).ordinal
             return listing.name_order.position_of(ordinal) if 0 <= ordinal < listing.name_count else None

@@ -146,7 +146,6 @@ class NameSearch:
 
 
 def _keep(found: dict[bytes, Match], name: bytes, match: Match) -> None:
-    """Keep a match if it is among the best."""
     found[name] = match
     if len(found) > 8 * MOST_FOUND:
         best = _best(found)
@@ -314,7 +313,6 @@ class FilteredStore(NamespaceStore):
             yield from slicer.pause()
 
     def _matching_in(self, prefix: bytes, chunk: Chunk) -> list[bytes]:
-        """Return the matching keys with this prefix and a name in the chunk."""
         indices = indices_with(self.needle, prefix, chunk, ignore_case=self.ignore_case)
         return [prefix + chunk[index] for index in indices]
 

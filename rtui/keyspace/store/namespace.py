@@ -72,7 +72,6 @@ class ShardedDict(Generic[V]):
         del self.shards[hash(key) & SHARDS - 1][key]
 
     def get(self, key: bytes) -> V | None:
-        """Return the value of this key, or None."""
         return self.shards[hash(key) & SHARDS - 1].get(key)
 
     def values(self) -> Iterator[V]:

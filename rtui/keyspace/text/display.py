@@ -295,7 +295,6 @@ class Display:
 
 
 def _fitting(pieces: Iterable[DisplayedPiece], room: int) -> list[DisplayedPiece]:
-    """Return the first pieces that fit into `room` characters."""
     found = []
     for piece in pieces:
         room -= len(piece.text)
@@ -306,7 +305,6 @@ def _fitting(pieces: Iterable[DisplayedPiece], room: int) -> list[DisplayedPiece
 
 
 def _end_of_piece(text: str, start: int) -> int:
-    """Return the end of the piece that begins at `start`."""
     end = start + 1
     following = text[end : end + 1]
     if following.isascii() and not following > "~":
@@ -418,7 +416,6 @@ def unescape(text: bytes) -> bytes:
 
 
 def _resolve(match: re.Match[bytes]) -> bytes:
-    """Return the bytes of one escape."""
     byte, short_code, long_code, short, _ = match.groups()
     if byte is not None:
         return bytes.fromhex(byte.decode())

@@ -378,7 +378,6 @@ def _folded_form(pattern: bytes, *, is_sure: bool) -> Form:
 
 
 def _digits_start(part: bytes, end: int) -> int:
-    """Return the start of the run of digits that ends at `end`."""
     return len(part[:end].rstrip(b"0123456789"))
 
 

@@ -294,7 +294,6 @@ class AnalysisPass:
             await node.complete_largest(self.findings.big, listed, self._options.top, turns)
 
     def _found_at(self, node: NodeInspection, slots: SlotsReport) -> int:
-        """Return how many keys were found in the slots that a node serves."""
         if len(self.nodes.all) == 1:
             return self.findings.keys + self.findings.unread_keys
         return sum(sum(slots.keys[first : last + 1]) for first, last in node.slots or ())

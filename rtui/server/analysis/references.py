@@ -99,7 +99,6 @@ _PAGED: Final = (ReferenceSource.MEMBER, ReferenceSource.FIELDS)
 
 
 def _checked(pattern: Pattern, references: Sequence[Reference]) -> _Checked:
-    """Return a pattern with empty figures for each of its references."""
     glob = _glob(pattern)
 
     def figures(reference: Reference, target: Pattern, *, is_twin: bool) -> CheckedReference:
@@ -232,7 +231,6 @@ class ReferenceCheck:
             await self._rest(await self._follow(one, keys))
 
     async def _rest(self, cost_us: float) -> None:
-        """Wait until the pace allows the next query."""
         now = time.monotonic()
         duty = self.control.pace.limits.duty
         self._free_at = max(now, self._free_at) + cost_us / 1e6 * (1 / duty - 1)
@@ -289,7 +287,6 @@ class ReferenceCheck:
         return dict(zip((row.key for row in left), found, strict=True))
 
     async def _read_value(self, row: RowFacts, references: Sequence[Reference]) -> _Read:
-        """Read the referring values of one key, page by page."""
         server = await self._questions.server_of(row.key)
         connection, capabilities = server.connection, server.capabilities
         facts = KeyFacts(

@@ -244,7 +244,6 @@ class AnalysisRun:
         await self._publish(is_final=True)
 
     async def _report_now_and_then(self) -> None:
-        """Publish a report from time to time while the run goes on."""
         loop = asyncio.get_running_loop()
         pause_s, seen = FIRST_REPORT_S, -1
         while True:

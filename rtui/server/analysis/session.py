@@ -164,7 +164,6 @@ class AnalysisSession:
 
     @property
     def analysed(self) -> Analysed | None:
-        """The latest figures, if they are of any keys."""
         return None if self.report is None else _analysed(self.report, self.status)
 
     @property

@@ -258,7 +258,6 @@ class Overviews:
         return taken.failure is None
 
     def _write_estimates(self, total: int | Estimate | None) -> Slices[None]:
-        """Write the estimated counts of the keys drawn so far into the store."""
         if total is None:
             return
         drawn, slicer = self._tally.drawn, Slicer()

@@ -274,7 +274,6 @@ class BrowsingSession:
 
     @contextlib.contextmanager
     def _suspended_by_search(self) -> Iterator[None]:
-        """Suspend the scan and an analysis while keys are searched."""
         control = None if self._analysis is None else self._analysis.control
         with self.passes.suspended():
             if control is not None:

@@ -372,7 +372,6 @@ class Deployment:
         return None if self.home.logins is None else self.home.logins.shared()
 
     def _places(self, primary_id: str) -> tuple[Target, Sequence[Target]]:
-        """Return the current targets of a primary and its replicas."""
         home = self.home.target
         if self.topology is None:
             replica = replace(home, socket_path=None, seeds=(), sentinels=None)

@@ -376,7 +376,6 @@ class ReplicaConnections:
         return None
 
     def _begin(self, primary_id: str) -> AskedReplica:
-        """Begin to connect to a replica of a primary."""
         finder = ReplicaFinder(partial(self._places, primary_id), self._note)
         connection = self._connect(finder)
         followed = FollowedPrimary(
@@ -421,7 +420,6 @@ class ReplicaConnections:
 
     @for_purpose(Purpose.SERVER)
     async def _check_all(self) -> None:
-        """Leave replicas that are not in sync any more."""
         while True:
             await asyncio.sleep(CHECK_EVERY_S)
             await for_each([asked for asked in self._asked if self.is_asked(asked)], self._check)

@@ -309,7 +309,6 @@ class ClusterWatch:
             return topology_change(before, best)
 
     def _candidates(self, failed: Address | None) -> list[Target]:
-        """Return the nodes to ask, in order."""
         self._lanes = {target: lane for target, lane in self._lanes.items() if lane.is_open}
         known = [self.target_of(node) for node in self.topology.nodes if not node.is_down]
         new_random("topology").shuffle(known)

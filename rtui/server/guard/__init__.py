@@ -74,7 +74,6 @@ def auth(user: str | None, password: Secret) -> Command:
 
 
 def select(db: int) -> Command:
-    """Select a database by its number."""
     return build_command(b"SELECT", b"%d" % db)
 
 
@@ -85,7 +84,6 @@ def set_info(attribute: Literal["LIB-NAME", "LIB-VER"]) -> Command:
 
 
 def info(section: str) -> Command:
-    """Ask for one section of INFO."""
     return build_command(b"INFO", _text(section))
 
 
@@ -128,7 +126,6 @@ def commandlog_get(count: int, log: Literal["slow", "large-request", "large-repl
 
 
 def latency_history(event: str) -> Command:
-    """Ask for the times and durations of one class of delays."""
     return build_command(b"LATENCY", b"HISTORY", _text(event))
 
 
@@ -249,7 +246,6 @@ def sscan(
 
 
 def sismember(key: bytes, member: bytes, *, evidence: CollectionEvidence | None = None) -> Command:
-    """Ask whether a member is in a set."""
     return build_command(b"SISMEMBER", key, member, evidence=evidence)
 
 
@@ -269,7 +265,6 @@ def zscan(key: bytes, cursor: int, *, count: int, evidence: CollectionEvidence, 
 
 
 def zrank(key: bytes, member: bytes, *, evidence: CollectionEvidence) -> Command:
-    """Ask for the rank of a member."""
     return build_command(b"ZRANK", key, member, evidence=evidence)
 
 
@@ -292,7 +287,6 @@ def zlexcount_below(key: bytes, member: bytes, *, including: bool = False, evide
 
 
 def xinfo_consumers(key: bytes, group: bytes, evidence: ConsumerEvidence | None = None) -> Command:
-    """List the consumers of one group."""
     return build_command(b"XINFO", b"CONSUMERS", key, group, evidence=evidence)
 
 
@@ -317,12 +311,10 @@ def vrandmember(key: bytes, count: int) -> Command:
 
 
 def vgetattr(key: bytes, element: bytes) -> Command:
-    """Read the attributes of one element of a vector set."""
     return build_command(b"VGETATTR", key, element)
 
 
 def vemb(key: bytes, element: bytes, evidence: VectorEvidence) -> Command:
-    """Read the vector of one element of a vector set."""
     return build_command(b"VEMB", key, element, evidence=evidence)
 
 

@@ -177,7 +177,6 @@ def pack_request(argv: Sequence[bytes]) -> bytes:
 
 
 def pack_arguments(argv: Sequence[bytes]) -> bytes:
-    """Write a part of a request as bulk strings."""
     return b"".join([b"$%d\r\n%b\r\n" % (len(arg), arg) for arg in argv])
 
 

@@ -93,7 +93,6 @@ def _client(fields: Mapping[bytes, bytes]) -> ClientFigures | None:
 
 
 def _number(fields: Mapping[bytes, bytes], name: bytes) -> int | None:
-    """Return a field that is a whole number, None for any other."""
     text = fields.get(name, b"")
     return int(text) if text.removeprefix(b"-").isdigit() and len(text) <= MAX_DIGITS else None
 

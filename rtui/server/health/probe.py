@@ -242,7 +242,6 @@ class HealthProbe:
         self._due_s[source] = self._monotonic() + max(self._every_s.get(source, 0.0), cost_us / SHARE_US_PER_S)
 
     def _read_section(self, found: _Found, source: Source, reply: Reply) -> None:
-        """Read a section of INFO, or CLUSTER INFO."""
         figures, cost_us, has_answer = found.figures, 0.0, info.has_section(reply)
         match source:
             case Source.INFO_KEYSPACE:

@@ -141,7 +141,6 @@ class Health(ABC):
         return tuple(source for source, why in missing.items() if why.reason is Reason.DENIED)
 
     def _view(self, samples: Sequence[Sample]) -> HealthView:
-        """Return the view of a node's samples with the keyspace's figures."""
         from rtui.analysis.health.view import HealthView  # noqa: PLC0415 - as above
 
         return HealthView.of(tuple(samples), self._report(), self._registry)
@@ -402,7 +401,6 @@ class SavedHealth(Health):
 
     @property
     def ended_at_s(self) -> float:
-        """The time of the last sample, in seconds since the epoch."""
         return max(samples[-1].at_ms for samples in self._known.values()) / 1000
 
     def compared(self, node: SafeText) -> NodeComparison | None:

@@ -132,7 +132,6 @@ class InspectingEngine:
             engine.set_own_reads(self._pipeline.own_reads.hashes())
 
     def _define(self, number: int, key_type: bytes | None) -> None:
-        """Set the engine's commands for keys of one type."""
         plan = self._plan
         policy = plan.memory(key_type).policy
         if policy is MemoryUsagePolicy.FREE:

@@ -352,7 +352,6 @@ class InspectionPipeline:
             self.tables.add_vanished(keys)
 
     def _after(self, stage: QueryStage, batch: InspectedBatch) -> None:
-        """Let keys go on whose questions of a stage are answered."""
         match stage:
             case QueryStage.FIRST:
                 self.go_on(batch)

@@ -99,7 +99,6 @@ class SamplePass:
 
     @property
     def kept(self) -> int:
-        """The number of drawn keys whose names match."""
         return self._kept
 
     @property

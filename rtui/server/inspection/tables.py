@@ -308,7 +308,6 @@ class EngineRows:
         return pl.DataFrame({column: columns[column] for column in SCHEMA})
 
     def _column(self, fact: int, values: Numbers) -> pl.Series:
-        """Return a column that is null where the fact is not known."""
         known = self.has(fact)
         if not known.any():
             return constant("length", None, len(self))

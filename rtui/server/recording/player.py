@@ -282,7 +282,6 @@ def _count_at(words: Sequence[AnyStr]) -> int:
 
 
 def _count(words: Sequence[AnyStr]) -> AnyStr | None:
-    """Return the number after COUNT; None without it."""
     at = _count_at(words) + 1
     return words[at] if at < len(words) else None
 

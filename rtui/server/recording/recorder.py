@@ -81,7 +81,6 @@ class Recorder:
 
     @property
     def at_ms(self) -> float:
-        """Milliseconds since the beginning."""
         return round(1000 * (time.monotonic() - self._began_s), 3)
 
     def begin(self, header: Header) -> None:
@@ -118,7 +117,6 @@ class Recorder:
             self.ended = end
 
     def close(self) -> None:
-        """Write all waiting events, and close the file."""
         atexit.unregister(self.close)
         if self._header is None or not self._thread.is_alive():
             return
@@ -140,7 +138,6 @@ class Recorder:
     def _to_exchanges(
         self, db: int, commands: Sequence[Command], replies: Sequence[Reply], at_ms: float, took_ms: float
     ) -> list[Exchange]:
-        """Return the exchanges of commands that were sent in one write."""
         lines, left = [], iter(replies)
         for command in commands:
             is_secret = isinstance(command.packed, SecretBytes)
@@ -238,7 +235,6 @@ def session_header(
 
 
 def _size(reply: Reply) -> int:
-    """Return the approximate memory of a reply in bytes."""
     if isinstance(reply, bytes):
         return len(reply)
     if isinstance(reply, list):

@@ -252,7 +252,6 @@ class ClusterScan:
         task.add_done_callback(self._tasks.discard)
 
     async def _scan(self, node: NodeScan) -> None:
-        """Make one pass after another, whenever there is something to do."""
         while True:
             node.failure = await failure_of(node.run(), name="rtui scan of a node")
             if node.failure is not None:

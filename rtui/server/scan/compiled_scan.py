@@ -301,7 +301,6 @@ class CompiledPipeline(ScanPipeline):
                 await self._control.sleep(BUSY_LANE_S)
 
     async def _lend(self, lane: Lane, engine: ScanEngine, thread: ThreadPoolExecutor) -> None:
-        """Let the engine have the connection until Python needs it."""
         driver = SocketDriver(lane, engine, thread) if lane.has_socket else StreamDriver(lane, engine)
         self._is_lent = True
         try:
@@ -363,7 +362,6 @@ class CompiledPipeline(ScanPipeline):
         return not self._may_send or lane.is_wanted or is_due or has_many
 
     def _prepare(self, engine: ScanEngine) -> None:
-        """Set the engine's pace and its queries."""
         # At full pace two halves of what is allowed are under way, so that the server has the next write at hand.
         pacer = self.pacer
         pacer.pace = self._control.pace

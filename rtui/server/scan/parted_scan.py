@@ -103,7 +103,6 @@ class PartedScan:
 
     @property
     def state(self) -> ScanState:
-        """The state of the scan."""
         states = {part.progress.state for part in self.parts}
         if self._took_s is not None:
             if states == {ScanState.FAILED}:
@@ -163,7 +162,6 @@ class PartedScan:
 
     @property
     def unlisted(self) -> set[int]:
-        """Where cursors go slot by slot: the slots of which not all keys are listed."""
         return set[int]().union(*(part.unlisted for part in self.parts))
 
     @property
@@ -172,7 +170,6 @@ class PartedScan:
 
     @property
     def owners(self) -> Sequence[str | None]:
-        """By slot the id of the node that serves it, None where none has said so; empty before a part has ended."""
         found: dict[int, str | None] = {}
         for part in self.parts:
             found |= part.owners
@@ -180,7 +177,6 @@ class PartedScan:
 
     @property
     def moves(self) -> Mapping[int, str]:
-        """Slots that are being moved, each with the id of the node that is to have it."""
         return {slot: target for part in self.parts for slot, target in part.moves.items()}
 
     @property
@@ -189,11 +185,9 @@ class PartedScan:
 
     @property
     def repeats_possible(self) -> bool:
-        """Whether a key may have been delivered twice."""
         return any(part.repeats_possible for part in self.parts)
 
     @property
     def notes(self) -> tuple[SafeText, ...]:
-        """Notes on the figures, as sentences."""
         notes = [SafeText(note.value) for note in self.progress.notes]
         return (*notes, repeats_note(self.most_repeated)) if self.most_repeated else tuple(notes)

@@ -64,7 +64,6 @@ class Request:
 
     @property
     def cost_keys(self) -> int:
-        """Cost to the server, in keys visited or inspected."""
         return self.count if self.queries is None else max(self.count, self.queries.keys)
 
 
@@ -244,7 +243,6 @@ class ScanPipeline:
         return max(idle, key=lambda one: one.end - one.position)
 
     def _fill(self, lane: Lane) -> None:
-        """Send whatever may be sent now."""
         if not self._may_send:
             return
         now = self._loop.time()

@@ -254,7 +254,6 @@ class WantedKeys:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of it is listed, to draw from."""
         return self.size <= LISTED_WHOLE or 2 * self.most >= self.size
 
     @property

@@ -138,7 +138,6 @@ class Scan:
 
     @property
     def state(self) -> ScanState:
-        """The state of the scan."""
         if self._final is not None:
             return self._final
         if not self._is_running:
@@ -156,7 +155,6 @@ class Scan:
 
     @property
     def progress(self) -> Progress:
-        """How far it is, now."""
         now, elapsed_s, state, totals = self._loop.time(), self._elapsed(), self.state, self._totals
         fraction, keys = 1.0 if self._final is ScanState.DONE else totals.fraction, totals.keys
         if self._speed.is_due(now):
@@ -260,14 +258,12 @@ class Scan:
 
     @property
     def notes(self) -> tuple[SafeText, ...]:
-        """Notes on the figures, as sentences."""
         notes = [SafeText(note.value) for note in self.progress.notes]
         if self.most_repeated:
             notes.append(repeats_note(self.most_repeated))
         return tuple(notes)
 
     def _end(self) -> None:
-        """Determine how it has ended."""
         self._last_totals = None
         if self._slots is not None and self._slots.ledger.is_taking_in:
             self._notes[ScanNote.TAKING_IN] = None

@@ -186,7 +186,6 @@ class KeyFinder:
         return through
 
     def _leave_unknown(self, candidate: KeyCandidate, at: int, why: str) -> None:
-        """Note that a fact of a key is not known, where a term needs it."""
         fact = self._stages[at]
         if fact is Fact.TYPE:
             candidate.why_untyped = why

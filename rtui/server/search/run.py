@@ -179,7 +179,6 @@ class KeySearch(Search):
 
     @property
     def notes(self) -> tuple[SafeText, ...]:
-        """Notes on the matches, as sentences."""
         notes = [*([] if self._note is None else [self._note]), *self._deployment.notes]
         if self._held is not None and self.held_at_s is not None:
             at = humanize.moment(self.held_at_s)
@@ -334,7 +333,6 @@ class KeySearch(Search):
         return reply if isinstance(reply, bytes) else None
 
     def _finder_on(self, plan: Plan, node: ServerNode) -> KeyFinder:
-        """Return the key finder of a node, a new one if the node joins in the middle of the search."""
         return self.finders.setdefault(node.id, self._finder_of(node.connection, plan))
 
     def _raise_failed(self, scan: Scan) -> None:

@@ -202,7 +202,6 @@ def decoded_texts(data: bytes) -> list[bytes]:
 
 
 def _flat(reply: Sequence[Reply]) -> Iterator[bytes]:
-    """Yield all bytes of nested lists."""
     for one in reply:
         if isinstance(one, bytes):
             yield one

@@ -174,7 +174,6 @@ class Profiles:
         return Login(provider=given["credential_provider"]) if "credential_provider" in given else None
 
     def _way(self, name: str, given: Mapping[str, Any]) -> Way:
-        """Return the way to the server: SSH hosts, address map and proxy."""
         if "via" in given and "proxy" in given:
             raise self._error(f"Profile {name!r} has both via and proxy.", "Set either via or proxy.")
         try:

@@ -390,7 +390,6 @@ class LaneLog:
             self._sizes, self._counted_in = None, bytes_in
 
     def sent(self, commands: Sequence[Command], purpose: Purpose) -> None:
-        """Log the commands of one write."""
         if self._sizes is None:  # tens of thousands a second: names of batches are divided when somebody looks
             entry = self._sum_for(purpose)
             sent, replies, bytes_out = entry.sent, 0, 0
@@ -470,7 +469,6 @@ class LaneLog:
         log.revision += 1
 
     def _sum_for(self, purpose: Purpose) -> LogEntry:
-        """Return the current sum, or begin another one."""
         entry = self._sum
         if entry is None or entry.purpose is not purpose:
             self._end_sum()

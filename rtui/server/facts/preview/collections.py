@@ -263,7 +263,6 @@ async def read_stream(reader: ValueReader) -> Preview:
 
 
 def _kept_rows(reader: ValueReader, found: Sequence[Reply]) -> tuple[PreviewRow, ...]:
-    """Return the rows of entries, without values that are too large to be kept."""
     rows = [row for entry in found for row in entry_rows(entry)]
     cells = iter(reader.kept(value for row in rows for value in row))  # type: ignore[misc]
     return tuple(tuple(islice(cells, len(row))) for row in rows)
