@@ -172,7 +172,6 @@ class RtuiApp(TerminalApp):
             self.run_worker(work, group="connect", exclusive=True, exit_on_error=False, description="connect")
 
     def before_message(self, message: Message) -> None:
-        """Make scans yield the event loop to input."""
         if self._session is not None and isinstance(message, INPUT_EVENTS):
             self._session.yield_to_input()
             for left in self._left.kept:
@@ -180,7 +179,6 @@ class RtuiApp(TerminalApp):
 
     @on(ConnectScreen.Retry)
     async def _retry(self, message: ConnectScreen.Retry) -> None:
-        """Connect again, with a password that was typed."""
         if message.password is not None:
             self.options = replace(self.options, target=replace(self.options.target, password=message.password))
         if message.key_password is not None:
@@ -188,7 +186,6 @@ class RtuiApp(TerminalApp):
         await self.begin()
 
     def _new_session(self) -> BrowsingSession:
-        """Return a session that has not begun to connect."""
         if self._given_session is not None:
             return self._given_session
         from rtui.server.browsing.session import BrowsingSession  # noqa: PLC0415 - reports from files need none
@@ -202,7 +199,6 @@ class RtuiApp(TerminalApp):
         return session
 
     def _browse(self, session: BrowsingSession) -> BrowseScreen:
-        """Return the screen of a session that is connected."""
         from rtui.tui.browse.screen import BrowseScreen  # noqa: PLC0415 - a slow connection does not wait for it
 
         self._session = session
@@ -407,14 +403,12 @@ class RtuiApp(TerminalApp):
             await old.close()
 
     def _look_at_left(self) -> None:
-        """Say of an analysis that was left when it has ended."""
         for one in self._left.ended():
             self.notify(ended_notice(one.session), title="Analysis ended", markup=False, timeout=8)
         if all(one.is_over for one in self._left.kept):
             self._left_timer.pause()
 
     async def _registry_of(self, target: Target) -> Registry | None:
-        """Read the registry of a chosen server; if it is invalid, tell why and go on without."""
         try:
             return await asyncio.to_thread(self.options.registry_choice.load, target)
         except RtuiError as error:

@@ -72,7 +72,6 @@ SLOW_S: Final = 2.0
 
 
 def connecting_line(label: SafeText, waited_s: float) -> Line:
-    """Return the name of the server, and for how long it has been connected to if that is long."""
     waited = f" · {humanize.duration(int(waited_s) * humanize.SECOND_MS)}" if waited_s >= SLOW_S else ""
     line: Line = (gap(1), Span(literal("Connecting to "), Role.MUTED), Span(label, Role.STRONG))
     return (*line, Span(SafeText(waited), Role.MUTED)) if waited else line
@@ -100,7 +99,6 @@ class PasswordInput(Input):
         self.screen.set_focus(self)
 
     def action_give_up(self) -> None:
-        """Hide the line, so that keys are commands again."""
         self.value = ""
         self.display = False
         if self.screen.focused is self:
@@ -159,7 +157,6 @@ class ConnectScreen(CommandScreen[None]):
         return self._failed
 
     def connecting(self) -> None:
-        """Show that connecting is under way."""
         self._failed = False
         self.password_input.action_give_up()
         self._since_s = asyncio.get_running_loop().time()
@@ -457,7 +454,6 @@ class LeftSessions:
 
 
 def ended_notice(session: BrowsingSession) -> SafeText:
-    """Return the notice that the analysis of a session that was left has ended."""
     status, target = session.analysis.status, session.target
     keys = humanize.counted(status.progress.keys, "key")
     return SafeText(f"{target.label} db{target.db}: {status.progress.state.value}, {keys}. Choose it again to see it.")

@@ -160,7 +160,6 @@ class FindScreen(RunScreen[bytes | None]):
         self.flush_after(AT_ONCE_S)
 
     def show_changes(self) -> None:
-        """Show the keys found since the last call, and schedule the next one."""
         db, status = self.session.target.db, self.title_bar.server_status
         self.title_bar.set_line(lambda width: over_title(self._label, db, literal("keys found"), width, status))
         waits = link_words(self.search.link, asyncio.get_running_loop().time())
@@ -179,7 +178,6 @@ class FindScreen(RunScreen[bytes | None]):
         self.flush_after(FLUSH_S if is_busy else REST_S)
 
     def _show_bars(self) -> None:
-        """Show query and count, rows or the lines in their place, notes, progress and commands."""
         rows, search, shows_cost = self.rows, self.search, self.shows_cost
         self._show_rows_or_reason()
         clock_s = self.session.clock()
@@ -216,7 +214,6 @@ class FindScreen(RunScreen[bytes | None]):
 
     @property
     def conditions(self) -> Conditions:
-        """The conditions of commands that hold now."""
         search = self.search
         is_running, is_paused = search.stage is Stage.RUNNING, search.progress.state is ScanState.PAUSED
         holding = {
@@ -311,7 +308,6 @@ class FindScreen(RunScreen[bytes | None]):
 
     @property
     def copies(self) -> Sequence[Copy]:
-        """The name of the key in two ways, and the query."""
         record = self.view.body.record
         if record is None:
             return []
@@ -344,7 +340,6 @@ class FindScreen(RunScreen[bytes | None]):
             self.post_message(KeysWanted(reading.query))
 
     def writing(self, name: str) -> Callable[[], SafeText]:
-        """Return the function that writes the list, or its names alone to a .txt file."""
         form = "text" if suffix_of(name) == ".txt" else suffix_of(name).removeprefix(".")
         text = found_rows.file_text(self.rows, form, self.session.clock())
         return partial(write_text, name, text, counted(len(self.rows), "key"))

@@ -138,7 +138,6 @@ class FleetView(PanelView):
         return SafeText(f" among: {what}") if what and self.panel_id == SERVERS else SafeText("")
 
     def show_around(self) -> None:
-        """Show the titles of the lists, or why the list is empty."""
         rows, scope = self.table.rows, self._scope
         titles = [SafeText(f"{display_text(one.title)} {len(one.rows):,}{scope}") for one in self.tables]
         self.show_titles(titles, literal(""), lambda width: self._nothing_lines(rows, width))
@@ -191,11 +190,9 @@ class FleetScreen(PanelScreen[None]):
 
     @property
     def is_behind(self) -> bool:
-        """Whether there are newer answers than the shown ones."""
         return self._seen != self.fleet.revision
 
     def show_changes(self) -> None:
-        """Show new answers."""
         if self.is_behind:
             self._seen = self.fleet.revision
             self._show_panel()
@@ -231,7 +228,6 @@ class FleetScreen(PanelScreen[None]):
 
     @property
     def conditions(self) -> Conditions:
-        """The conditions of commands that hold now."""
         holding = {
             Condition.LIVE: True,
             Condition.HAS_ROWS: self.view.has_rows,
@@ -248,7 +244,6 @@ class FleetScreen(PanelScreen[None]):
         self._show_bars()
 
     def action_next_list(self, step: int = 1) -> None:
-        """Show the list `step` places after this one."""
         self.view.action_next_list(step)
 
     # rows
@@ -282,7 +277,6 @@ class FleetScreen(PanelScreen[None]):
         self._show_bars()
 
     def action_whole_row(self) -> None:
-        """Show all cells of the row under the cursor."""
         texts, table = self.view.table.body.texts, self.view.table.rows.table
         if texts:
             facts = [(SafeText(column.title), text) for column, text in zip(table.columns, texts, strict=True)]
@@ -290,7 +284,6 @@ class FleetScreen(PanelScreen[None]):
 
     @property
     def help_subject(self) -> HelpSubject | None:
-        """The rule of the finding under the cursor, None if it has none."""
         subject = self.view.subject
         return HelpSubject(RULES_PAGE, subject) if isinstance(subject, str) and subject in RULES else None
 
@@ -299,6 +292,5 @@ class FleetScreen(PanelScreen[None]):
         self.flush_after(FLUSH_S)
 
     def go_back(self) -> None:
-        """Show all servers again."""
         if self.view.panel_id != SERVERS or self.states.among:
             self.action_show_panel(SERVERS)

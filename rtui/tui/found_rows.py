@@ -175,7 +175,6 @@ class FoundRows:
         return self.sort is None or len(self._lines) >= len(self._kept)
 
     def follow(self) -> None:
-        """Add the keys found since the last call."""
         before, self._kept = self._kept, self.search.kept
         is_other = before is not self._kept and self.search.order is not None
         if is_other or len(self._lines) > len(self._kept):
@@ -286,7 +285,6 @@ def status_line(search: Search, now_s: float, width: int, *, shows_cost: bool) -
 
 
 def note_lines(rows: FoundRows, width: int, most: int) -> list[Line]:
-    """Return the notes below the list, in at most `most` lines."""
     search = rows.search
     sentences = [hint.sentence for hint in search.query.hints if search.kept]
     if rows.note:
@@ -304,7 +302,6 @@ def note_lines(rows: FoundRows, width: int, most: int) -> list[Line]:
 
 
 def in_place_lines(search: Search, width: int) -> list[Line]:
-    """Return the lines in place of an empty list."""
     if search.failure is not None:
         return _failure_lines(search, width)
     if search.stage is Stage.ASKING:
@@ -335,7 +332,6 @@ def in_place_lines(search: Search, width: int) -> list[Line]:
 
 
 def _meant_lines(problems: Sequence[Problem], width: int) -> list[Line]:
-    """Return the probable meaning of searched words, below an empty line."""
     lines = [line for one in problems for line in prose(one.sentence, width, Role.WARN)]
     return [(), *lines] if lines else []
 

@@ -231,7 +231,6 @@ class FoundBody(OpenRows, can_focus=True):
         self.use(rows)
 
     def use(self, rows: FoundRows) -> None:
-        """Show the rows of another search."""
         self.rows = rows
         self.cursor_line = rows.cursor_line
         self._marker = Marker(rows.search.query)
@@ -245,7 +244,6 @@ class FoundBody(OpenRows, can_focus=True):
         return self.rows.record(self.cursor_line) if 0 <= self.cursor_line < len(self.rows) else None
 
     def line_at(self, number: int) -> Line | None:
-        """Return the row of a key."""
         if not 0 <= number < len(self.rows):
             return None
         record, now_s = self.rows.record(number), self.clock()
@@ -260,7 +258,6 @@ class FoundBody(OpenRows, can_focus=True):
         return (gap(MARGIN), *name, gap(width - line_width(name)), *line[2:])
 
     def fit_columns(self) -> None:
-        """Make the columns as wide as the first rows need."""
         now_s, widths = self.clock(), self._widths
         while self._measured < min(len(self.rows), MEASURED_ROWS):
             record = self.rows.record(self._measured)
@@ -279,7 +276,6 @@ class FoundBody(OpenRows, can_focus=True):
         self._measured = 0
 
     def follow(self) -> None:
-        """Show the keys found since the last call."""
         self.rows.follow()
         set_content_height(self, len(self.rows))
         if self.cursor_line >= len(self.rows):
@@ -287,7 +283,6 @@ class FoundBody(OpenRows, can_focus=True):
         self.repaint_changes()
 
     def move_to(self, line: int) -> None:
-        """Put the cursor on a line and scroll it into view."""
         line = max(0, min(line, len(self.rows) - 1))
         self.rows.cursor_line = line
         self.put_cursor(line)
@@ -324,7 +319,6 @@ class FoundView(Vertical):
         self.body.refresh()
 
     def fit(self) -> None:
-        """Fit columns and titles to the width."""
         self.body.fit_columns()
         rows, table = self.rows, self.body.table
         order = None if rows.sort is None else ColumnOrder(SORTS[rows.sort].column.id, self._is_upward(rows))
@@ -378,7 +372,6 @@ class FoundView(Vertical):
         self.post_message(self.Sorted())
 
     def on_click(self, event: events.Click) -> None:
-        """Sort by the column whose title was clicked, or the other way."""
         index = self.body.table_layout.column_at(event.x) if event.widget is self._header else None
         if index is not None:
             name = self.rows.columns[index]

@@ -245,7 +245,6 @@ class Loaded:
         self._look_up = look_up
 
     def found(self, search: NameSearch, kinds: frozenset[GotoKind]) -> list[Ranked]:
-        """Return the names that a search has found so far."""
         namespaces = search.namespaces if GotoKind.NAMESPACE in kinds else []
         keys = search.keys if GotoKind.KEY in kinds else []
         entries = [(match, self._entry(GotoKind.NAMESPACE, name)) for match, name in namespaces]
@@ -328,7 +327,6 @@ class GotoScreen(ModalScreen[Destination | None], FocusScreen[Destination | None
         self._find(event.value)
 
     def _find(self, typed: str) -> None:
-        """Show the entries that match, and search the names."""
         if self._search is not None:
             self._search.cancel()
             self._search = None

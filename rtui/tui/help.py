@@ -136,7 +136,6 @@ class HelpScreen(CardScreen[None]):
             self._term = ""
 
     def _show_term(self, term: str) -> None:
-        """Bring the entry of a term to the top."""
         starts = (
             at
             for at, line in enumerate(self.body.lines)
@@ -163,13 +162,11 @@ class HelpScreen(CardScreen[None]):
 
     @on(FilterInput.Submitted)
     def action_leave_filter(self) -> None:
-        """Go from the typed line to the text."""
         self.search_input.close()
         self.set_focus(self.body)
         self._show()
 
     def action_back(self) -> None:
-        """End the search, or close the help."""
         if self.search_input.is_open or self.search_input.value:
             self.search_input.value = ""
             self.action_leave_filter()
@@ -214,7 +211,6 @@ class HelpPage:
 
 
 def page_lines(page: HelpPage, width: int) -> list[Line]:
-    """Return a page for a panel of this width."""
     lines: list[Line] = []
     before: Entry | None = None
     for entry in page.entries:
@@ -291,7 +287,6 @@ def pages_of_screens(
 
 
 def rules_page() -> HelpPage:
-    """Return every rule: how it is broken, why it matters, the remedy, and its setting in a registry."""
     return HelpPage(RULES_PAGE, tuple(_rules()))
 
 
@@ -302,7 +297,6 @@ _CODE_TERM: Final = re.compile(r"(\S.*?) {2,}(\S.*)")
 
 
 def written_pages() -> tuple[HelpPage, ...]:
-    """Return pages of `rtui help`."""
     return tuple(_page_of(help_blocks(name)) for name in _ON_SCREEN)
 
 

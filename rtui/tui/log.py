@@ -83,7 +83,6 @@ class LogView(OpenRows, can_focus=True):
 
     @property
     def row(self) -> log_lines.Row:
-        """The entries of the row under the cursor; none without rows."""
         return self.rows[self.cursor_line] if 0 <= self.cursor_line < len(self.rows) else ()
 
     def line_at(self, number: int) -> Line | None:
@@ -159,7 +158,6 @@ class LogScreen(RowsScreen[None]):
         yield from (self.filter_input, self.footer_bar)
 
     def on_mount(self) -> None:
-        """Show the log and begin to poll."""
         self.header.set_content(
             lambda width: [log_lines.header_line(log_lines.layout_log(width - 1))]
         )  # beside the scrollbar below
@@ -170,7 +168,6 @@ class LogScreen(RowsScreen[None]):
         return over_title(self._shown_label, self._target.db, literal("command log"), width, status)
 
     def show_changes(self) -> None:
-        """Show the commands sent since the last call."""
         self.title_bar.set_line(self._title)
         before, self._seen = self._seen, self._log.revision
         if before != self._seen:
@@ -185,7 +182,6 @@ class LogScreen(RowsScreen[None]):
 
     @on(LogView.Moved)
     def _show_bars(self) -> None:
-        """Show the sums, the entries or the lines in their place, and the commands."""
         rows, log = self.log_view.rows, self._log
         self.set_class(not len(rows), "-nothing")
         self.summary.set_line(lambda width: log_lines.summary_line(log, rows.entries, rows.needle, width))
@@ -235,7 +231,6 @@ class LogScreen(RowsScreen[None]):
         self.log_view.filter(text)
 
     def action_back(self) -> None:
-        """Go back one step: end the filter, or leave."""
         if self.is_typing or self.log_view.rows.needle:
             self.action_leave_filter()
             self.log_view.filter("")

@@ -150,7 +150,6 @@ class LogRows:
         return not self._needle or has_text(entry, self._needle) is not self._leaves_out
 
     def _since(self, number: int) -> Iterator[LogEntry]:
-        """Return the entries after this number."""
         new = self._log.dropped + len(self._log.entries) - number
         return reversed(list(islice(reversed(self._log.entries), max(0, new))))
 
@@ -237,7 +236,6 @@ def in_sum(row: Row) -> LogEntry:
 
 
 def row_line(row: Row, layout: LogLayout) -> Line:
-    """Return the line of a row."""
     entry = in_sum(row)
     outcome = entry.outcome
     role = {"lost": Role.WARN, "error": Role.WARN}.get(outcome, Role.TEXT)
@@ -317,7 +315,6 @@ def _with(needle: str) -> SafeText:
 
 
 def empty_lines(log: CommandLog, needle: str, width: int) -> list[Line]:
-    """Return the lines in place of entries, while there are none."""
     if not needle:
         return [(), *prose(literal("Nothing has been sent yet."), width, Role.MUTED)]
     count = counted(len(log.entries), "entry", plural="entries")

@@ -115,7 +115,6 @@ class Navigation:
         return browse
 
     async def _go_to_tree(self) -> None:
-        """Go to the tree as it was left."""
         self._remember_place()
         await self._uncover_tree()
 
@@ -281,7 +280,6 @@ class Navigation:
             self._app.run_worker(work, group="goto", exclusive=True, exit_on_error=False, description="servers")
 
     def _loaded(self) -> Loaded | None:
-        """Return the names of the keyspace that is browsed."""
         browse = self._browse_screen
         if browse is None or self.session is None:
             return None
@@ -430,7 +428,6 @@ class Navigation:
 
 
 def help_topics() -> tuple[HelpPage, ...]:
-    """Return the pages of the help beside the page of keys."""
     places = [(SafeText(f"{word} …"), text) for word, (_, text) in NARROWING.items()]
     panels = [(SafeText(f"{panel.key} {panel.short}"), SafeText(panel.help)) for panel in SERVER_PANELS]
     *pages, conventions = pages_of_screens(places, panels)

@@ -86,7 +86,6 @@ def minutes(at_ms: float) -> str:
 
 
 def input_text(line: Input) -> SafeText:
-    """Return an input in a few words."""
     if isinstance(line, Key):
         return display_text(f"key {line.key}" if line.character in (None, " ") else f"key {line.character}")
     if isinstance(line, Paste):
@@ -145,7 +144,6 @@ class ReplayApp(RtuiApp):
         self._line_timer: Timer
 
     async def begin(self) -> None:
-        """Connect to the player, and begin to feed."""
         await super().begin()
         if self._feeds_itself:
             self._feed_timer = self.set_interval(0.02, self._feed_due)
@@ -174,7 +172,6 @@ class ReplayApp(RtuiApp):
         return inputs[self.fed] if self.fed < len(inputs) else None
 
     def feed(self) -> None:
-        """Feed the next input."""
         line = self.next_input
         if line is None:
             return
@@ -214,7 +211,6 @@ class ReplayApp(RtuiApp):
             self.clock.pause()
 
     def _write_line(self) -> None:
-        """Write the line below the interface."""
         if self.terminal is not None:
             fed = reversed(self.recording.inputs[: self.fed])
             pressed = next((one for one in fed if not isinstance(one, Cursor)), None)
@@ -287,7 +283,6 @@ class ReplayTerminal(NamedTuple):
 
 
 def replay_driver(driver_class: type[Driver], app: ReplayApp) -> type[Driver]:
-    """Return a subclass of a terminal's driver for a replay."""
     base: Any = driver_class
 
     class ReplayDriver(base):  # type: ignore[misc]
@@ -353,7 +348,6 @@ def _registry(text: str) -> Registry:
 
 
 def mouse_event(line: Mouse) -> events.MouseEvent:
-    """Return an input of the mouse as an event."""
     delta = {"scroll_down": (0, 1), "scroll_up": (0, -1), "scroll_left": (-1, 0), "scroll_right": (1, 0)}
     delta_x, delta_y = delta.get(line.what, (0, 0))
     return MOUSE_EVENTS[line.what](

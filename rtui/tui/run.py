@@ -69,11 +69,9 @@ class ReportApp(FileApp):
 
     @property
     def server_of_report(self) -> ServerReport | None:
-        """The server of the report, while that is shown."""
         return self._report.head.server if self._session is None and self.screen is self._analysis else None
 
     def get_default_screen(self) -> Screen[Any]:
-        """Return the screen of the report."""
         from rtui.server.analysis.kept_reports import KeptReports  # noqa: PLC0415 - not for browsing
         from rtui.server.analysis.session import FixedAnalysis  # noqa: PLC0415
         from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415
@@ -103,7 +101,6 @@ class SamplesApp(FileApp):
         self._health = health
 
     def get_default_screen(self) -> Screen[Any]:
-        """Return the screen of the server."""
         from rtui.tui.server import ServerScreen  # noqa: PLC0415 - not for browsing
 
         return ServerScreen(self._health, self._health.label, clock=lambda: self._health.ended_at_s)
@@ -152,7 +149,6 @@ class FleetApp(FileApp):
         await super()._leave(code)
 
     def on_fleet_screen_chosen(self, message: FleetScreen.Chosen) -> None:
-        """Open a server: its tree, or its health."""
         self._wants_health = message.wants_health
         self.connect_to(message.target)
 
@@ -163,7 +159,6 @@ class FleetApp(FileApp):
             self.navigation.server()
 
     def action_server(self) -> None:
-        """Show the health of the server of the row."""
         from rtui.tui.fleet import FleetScreen  # noqa: PLC0415 - not for browsing
 
         if isinstance(self.screen, FleetScreen):

@@ -86,13 +86,11 @@ class HealthPanel(PanelView):
 
     @property
     def chosen(self) -> Table | None:
-        """The chosen table, or None if the panel has none."""
         wanted = self.states.lists.get(self.panel.id)
         return next((one for one in self._tables if one.id == wanted), next(iter(self._tables), None))
 
     @property
     def figure(self) -> Figure | None:
-        """The figure under the cursor, or None."""
         table, subject = self.chosen, self.subject
         if table is None or table.id != tabs.FIGURES or not isinstance(subject, str):
             return None
@@ -123,7 +121,6 @@ class HealthPanel(PanelView):
         return notice_lines(literal("No data"), Role.STRONG, width, *notes)
 
     def show_around(self) -> None:
-        """Show the titles of the lists, the notes, the detail of the figure, or why the list is empty."""
         table, rows = self.chosen, self.table.rows
         if table is None:
             return
@@ -147,14 +144,12 @@ class HealthPanel(PanelView):
         return notice_lines(literal("Nothing to list"), Role.STRONG, width, *note)
 
     def _note_lines(self, width: int) -> list[Line]:
-        """Return the notes of the panel and of the list, as many as there is room for."""
         table = self.chosen
         of_table = [] if table is None or not table.note else [display_text(table.note, limit=400)]
         notes = [*of_table, *(SafeText(f"{note}.") for note in self._content.notes)]
         return [line for note in notes for line in prose(note, width, Role.MUTED)][:MOST_NOTE_LINES]
 
     def _show_detail(self) -> None:
-        """Show all about the figure under the cursor, if there is room for it."""
         figure, span_s = self.figure, self._span_s
         above = LEAST_TABLE_LINES + 1 + (len(self._note_lines(self.size.width)) if self._notes.display else 0)
         height = min(MOST_DETAIL_LINES, self.size.height - above) if figure is not None else 0
@@ -170,7 +165,6 @@ class HealthPanel(PanelView):
         )
 
     def choose_list(self, list_id: str) -> None:
-        """Show a list of the panel."""
         self.states.lists[self.panel.id] = list_id
         self.show(self._content, self._span_s, is_over=self._is_over)
         self.post_message(self.Changed())
@@ -230,7 +224,6 @@ class ServerScreen(PanelScreen[bytes | None]):
         return self.node is None or self._seen != self.source.revision
 
     def show_changes(self) -> None:
-        """Show new samples, and how old they are."""
         if self._seen != self.source.revision:
             self._seen = self.source.revision
             self._show_panel()
@@ -254,7 +247,6 @@ class ServerScreen(PanelScreen[bytes | None]):
             self.view.show(content, span_s, is_over=source.file is not None)
 
     def _show_bars(self) -> None:
-        """Show the title, the tabs, the node, how the asking goes, and the commands."""
         source, node, panels = self.source, self.node, self.panels
         asked_at_s = None if node is None else source.asked_at_s(node)
         age_s = None if asked_at_s is None else self._clock() - asked_at_s
@@ -286,7 +278,6 @@ class ServerScreen(PanelScreen[bytes | None]):
 
     @property
     def conditions(self) -> Conditions:
-        """The conditions of commands that hold now."""
         holding = {
             Condition.LIVE: self.source.file is None,
             Condition.CLUSTER: self.source.nodes_table is not None,
@@ -326,7 +317,6 @@ class ServerScreen(PanelScreen[bytes | None]):
             self.show_place(ServerPlace(panel_id))
 
     def action_next_list(self, step: int = 1) -> None:
-        """Show the list `step` places after this one."""
         self.view.action_next_list(step)
 
     # rows
@@ -354,7 +344,6 @@ class ServerScreen(PanelScreen[bytes | None]):
         self.show_place(place)
 
     def action_whole_row(self) -> None:
-        """Show all details of the row under the cursor."""
         texts, table, figure = self.view.table.body.texts, self.view.table.rows.table, self.view.figure
         if figure is not None:
             self.app.push_screen(TextCard("Metric", "row", lambda width: tabs.whole_figure_lines(figure, width)))
@@ -364,7 +353,6 @@ class ServerScreen(PanelScreen[bytes | None]):
 
     @property
     def help_subject(self) -> HelpSubject | None:
-        """The rule of the figure under the cursor, None if it has none."""
         figure = self.view.figure
         return None if figure is None or not figure.rule else HelpSubject(RULES_PAGE, figure.rule)
 
@@ -375,7 +363,6 @@ class ServerScreen(PanelScreen[bytes | None]):
         self.flush_after(FLUSH_S)
 
     def writing(self, name: str) -> Callable[[], SafeText]:
-        """Return the function that writes the samples of the session, or else the list."""
         if suffix_of(name) != SAMPLES_SUFFIX:
             return super().writing(name)
         lines = self.source.sample_lines()

@@ -364,7 +364,6 @@ def figures_table(content: Content, *, is_overview: bool = False) -> Table:
 def _compared_cells(
     figure: Figure, panel: ServerPanel, value: Cell, compared: Mapping[tuple[str, str], ComparedLine]
 ) -> tuple[Cell, Cell, Cell]:
-    """Return a figure then, now, and its change."""
     found = next((one for part in panel.parts if (one := compared.get((part, figure.id))) is not None), None)
     if found is None:
         return None, value, None

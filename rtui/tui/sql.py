@@ -139,7 +139,6 @@ class SqlScreen(RowsScreen[bytes | None]):
         self.show_changes()
 
     def show_changes(self) -> None:
-        """Show what holds now."""
         db, status = self._session.target.db, self.title_bar.server_status
         self.title_bar.set_line(lambda width: over_title(self._label, db, literal("SQL"), width, status))
         self._show_bars()

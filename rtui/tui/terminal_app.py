@@ -156,7 +156,6 @@ class TerminalApp(App[int]):
             self._recording.watch()
 
     def get_driver_class(self) -> type[Driver]:
-        """Return the platform's driver, extended."""
         return self.extend_driver(super().get_driver_class())
 
     def extend_driver(self, driver_class: type[Driver]) -> type[Driver]:
@@ -264,7 +263,6 @@ class TerminalApp(App[int]):
         self.theme = wanted
 
     def _choose_keys(self) -> None:
-        """Give commands the keys of the settings file."""
         if keys := self.settings.settings.keys:
             from rtui.tui.navigation import command_sets  # noqa: PLC0415 - it imports all screens
 

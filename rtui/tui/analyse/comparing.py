@@ -245,7 +245,6 @@ class ScreenComparison:
             screen.run_worker(work, group="earlier", exclusive=True, exit_on_error=False, description="earlier reports")
 
     async def _choose_earlier(self, kept: KeptReports, shown: Report) -> None:
-        """List the earlier reports, and compare with the chosen one."""
         screen, found = self._screen, await asyncio.to_thread(earlier, kept, shown)
         if not found:
             screen.notify(NO_EARLIER, markup=False, timeout=5)

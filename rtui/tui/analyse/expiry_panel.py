@@ -106,7 +106,6 @@ class Axis:
 
     @property
     def end_s(self) -> float:
-        """The end of the last column, in seconds since the epoch."""
         return self.start_s + self.step_s * self.columns
 
     def cell_of(self, moment_s: float) -> int:
@@ -148,7 +147,6 @@ def ticks(axis: Axis, cells_apart: int) -> list[tuple[int, SafeText]]:
 
 
 def _time_text(moment_s: float, form: str) -> SafeText:
-    """Return a moment in a form of `strftime`."""
     try:
         return SafeText(datetime.fromtimestamp(moment_s, UTC).strftime(form))
     except (OverflowError, ValueError, OSError):
@@ -285,7 +283,6 @@ class ExpiryPanel(AnalysePanel[ExpiryState]):
     )  # fmt: skip
 
     def tables(self, report: Report, _state: ExpiryState) -> tuple[PanelTable, ...]:
-        """Return cliffs, important keys that expire soon, namespaces, keys without TTL, and the TTL histogram."""
         needs, by_no_ttl = ("ttl",), ColumnOrder("no_ttl_keys")
         return (
             PanelTable("cliffs", literal("cliffs"), partial(cliffs, report), order=ColumnOrder("keys"), needs=needs,
@@ -318,7 +315,6 @@ class ExpiryPanel(AnalysePanel[ExpiryState]):
         return inset([*lines, *([()] * (size.height - len(lines)) if report.summary.expiry.timelines else ())], size)
 
     def clicked(self, report: Report, state: ExpiryState, size: Size, x: int, y: int) -> ExpiryState | None:
-        """Choose the time range whose name was clicked."""
         timeline, width = nearest(report.summary.expiry.timelines, state.subject), size.width - 2 * MARGIN
         end, names = MARGIN, iter(TimeRange)
         for span in ranges_line(timeline, state.time_range, width) if y == 1 else ():
@@ -375,7 +371,6 @@ class _Parts:
 
 
 def _parts(report: Report, state: ExpiryState, size: Size) -> _Parts:
-    """Share the lines of the chart out among its parts."""
     width, timeline = size.width - 2 * MARGIN, nearest(report.summary.expiry.timelines, state.subject)
     half, has_histograms = (width - HISTOGRAM_GAP) // 2, size.height >= HISTOGRAMS_FROM
     if timeline is None or not timeline.bins:

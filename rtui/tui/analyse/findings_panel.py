@@ -134,7 +134,6 @@ class FindingsPanel(AnalysePanel[FindingsState]):
     is_chart_below = True
 
     def tables(self, _report: Report, state: FindingsState) -> tuple[PanelTable, ...]:
-        """Return the list of findings."""
         found, compared = state.latest.found, state.latest.compared
         if found is None:
             return (PanelTable("findings", literal("what is wrong"), lambda: _NONE, empty=_UNTOLD),)
@@ -171,7 +170,6 @@ class FindingsPanel(AnalysePanel[FindingsState]):
         return listed[row].behind if listed else None
 
     def behind(self, _report: Report, state: FindingsState, size: Size, _x: int, y: int) -> Behind | None:
-        """Return the query that was clicked."""
         name = _name(state)
         if name is None:
             return None
@@ -180,7 +178,6 @@ class FindingsPanel(AnalysePanel[FindingsState]):
         return one.behind if y < len(lines) and lines[y][0].text.strip() == QUERY else None
 
     def copies(self, state: FindingsState) -> Sequence[Copy]:
-        """Return the copies of the finding under the cursor, first the line for redis-cli."""
         name = _name(state)
         if name is None:
             return ()
@@ -255,7 +252,6 @@ def _finding_lines(one: Finding, size: Size, since: SafeText) -> list[Line]:
 
 
 def _verbatim(text: SafeText, width: int, role: Role) -> list[Line]:
-    """Return the query or command, in two lines at most."""
     return [(Span(line, role),) for line in wrap(text, max(1, width - LABEL_CELLS), 2)]
 
 

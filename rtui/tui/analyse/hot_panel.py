@@ -97,7 +97,6 @@ class HotSessionScreen(CardScreen[Consent | None]):
         self.dismiss(self.consent)
 
     def lines(self, width: int) -> list[Line]:
-        """Return the text of the card with the present choices."""
         lines = [*prose(_ABOUT, width, Role.TEXT), ()]
         for text in (_COST, _KEPT):
             lines += [*prose(text, width, Role.MUTED), ()]
@@ -145,7 +144,6 @@ class HotKeys:
         self._screen.run_worker(self._start(consent), group=name, exit_on_error=False, description=name)
 
     async def _start(self, consent: Consent) -> None:
-        """Start a session and show in a notice whether the server has accepted it."""
         try:
             await self._source.start_hot_session(consent)
         except RtuiError as error:
@@ -253,7 +251,6 @@ class HotKeysPanel(AnalysePanel[HotKeysState]):
     max_lines = 20
 
     def tables(self, report: Report, _state: HotKeysState) -> tuple[PanelTable, ...]:
-        """Return the lists of hot keys, then the loaded slots where the server counts them or there are no lists."""
         tables = [
             PanelTable(
                 f"hot {at}",
@@ -301,7 +298,6 @@ class HotKeysPanel(AnalysePanel[HotKeysState]):
         return inset(lines, size)
 
     def aged(self, state: HotKeysState, seconds: float) -> HotKeysState:
-        """Return the state `seconds` after the server was asked for its hot keys."""
         return replace(state, since_s=seconds)
 
 

@@ -83,7 +83,6 @@ NO_COLOUR: Final = Look(Role.FILL, SafeText(""))
 
 
 def look_of(report: Report, colouring: Colouring) -> Callable[[Stats], Look]:
-    """Return the function that gives each namespace of a report its look."""
     if colouring is Colouring.TYPE:
         return _by_type
     column, words = _column(report, colouring)
@@ -130,7 +129,6 @@ def _share_text(share: Figure) -> SafeText:
 
 
 def legend(report: Report, colouring: Colouring, width: int) -> Line:
-    """Return the legend of the colours, in at most `width` cells."""
     if colouring is Colouring.TYPE:
         return _type_legend(report, width)
     top = report.summary.root.stats
@@ -144,7 +142,6 @@ def legend(report: Report, colouring: Colouring, width: int) -> Line:
 
 
 def _type_legend(report: Report, width: int) -> Line:
-    """Return the types of keys, the most frequent first, as many as fit."""
     spans: list[Span] = [gap(1), Span(literal("type of most keys "), Role.MUTED)]
     types = report.summary.root.stats.types
     if not types:
@@ -218,7 +215,6 @@ class MemoryPanel(AnalysePanel[MemoryState]):
     )  # fmt: skip
 
     def tables(self, report: Report, state: MemoryState) -> tuple[PanelTable, ...]:
-        """Return the table of the namespaces directly below the zoomed one."""
         nodes = zoomed_nodes(report, state)
         path = path_of(nodes)
         name = display(label(nodes), limit=60) if path else literal("all keys")
@@ -232,7 +228,6 @@ class MemoryPanel(AnalysePanel[MemoryState]):
         return HIGH_LINES if space.height >= HIGH_ROOM else LOW_LINES
 
     def chart(self, report: Report, state: MemoryState, size: Size) -> list[Line]:
-        """Return the icicle from the zoomed namespace down."""
         mark, look = COVERAGE_MARKS[report.head.coverage.kind], look_of(report, state.colouring)
         selected = state.subject if isinstance(state.subject, tuple) else None
 
@@ -353,7 +348,6 @@ def icicle_rows(
 
 
 def block_at(rows: Sequence[Sequence[Block]], height: int, x: int, y: int) -> Block | None:
-    """Return the block at a cell of the chart."""
     top = 0
     for row, row_height in zip(rows, row_heights(len(rows), height), strict=True):
         if top <= y < top + row_height:

@@ -275,7 +275,6 @@ class ReportStates(PanelStates):
             del self.tables[name]
 
     def compare(self, baseline: Report | None) -> None:
-        """Compare with another earlier report, or with none."""
         self.baseline, self.changes = baseline, None
         self.tables.clear()
         self.earlier_tables.clear()

@@ -206,7 +206,6 @@ class ReportPanel(PanelView):
         self._show_changed()
 
     def show_lines(self, make: MakeLines) -> None:
-        """Show these lines in place of a panel."""
         self.report = None
         super().show_lines(make)
 
@@ -239,7 +238,6 @@ class ReportPanel(PanelView):
         return self.report is not None and self.set_state(self.panel.zoomed_out(self.report, self.state))
 
     def action_change(self, command_id: str) -> None:
-        """Carry out one of the panel's own commands, if it applies."""
         if self.report is not None:
             for command, change in self.panel.commands:
                 if command.id == command_id:
@@ -247,7 +245,6 @@ class ReportPanel(PanelView):
 
     @property
     def conditions(self) -> Conditions:
-        """The conditions of commands that hold now, and the ids of the panel's commands that apply."""
         report, panel, state = self.report, self.panel, self.state
         if report is None:
             return frozenset()
@@ -267,7 +264,6 @@ class ReportPanel(PanelView):
         return self.panel.zoomed_in(report, replace(self.state, subject=self.subject))
 
     def show_around(self) -> None:
-        """Show the titles of the tables, the note, and in place of an empty table why it has no rows."""
         report, rows = self.report, self.table.rows
         if report is None:
             return
@@ -293,7 +289,6 @@ class ReportPanel(PanelView):
 
     @on(TableBody.Highlighted)
     def _cursor_moved(self) -> None:
-        """Show in the chart where the cursor of the table is."""
         state = replace(self.state, subject=self.subject)
         if self.report is not None and state != self.state:
             self.states.by_panel[self.panel.id] = state

@@ -77,7 +77,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         self._shown: tuple[Report | None, bool] | None = None
 
     def _remembered(self, first: str) -> ReportStates:
-        """Return the states of panels as the user chose them in earlier sessions."""
         chosen = self.settings.settings
         memory = MemoryState(colouring=Colouring(chosen.colouring))
         rankings = {panel.id for panel in PANELS if panel.is_ranking}
@@ -114,7 +113,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         super().show_again()
 
     def show_changes(self) -> None:
-        """Show the changes since the last call, and schedule the next one."""
         status, before = self.source.status, self._seen
         self._seen = self.source.revision
         now = self.source.report, status.is_under_way
@@ -144,7 +142,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         self.show_commands()
 
     def show_bars(self) -> None:
-        """Show the title, the progress, the tabs and the commands."""
         status, report, shows_cost = self.source.status, self.source.report, self.shows_cost
         now_s = asyncio.get_running_loop().time()
         browsed = self.title_bar.server_status
@@ -175,7 +172,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
 
     @property
     def conditions(self) -> Conditions:
-        """The conditions of commands that hold now."""
         status = self.source.status
         is_running, is_paused = status.is_under_way, status.progress.state is ScanState.PAUSED
         is_ready = status.is_live and not is_running
@@ -228,7 +224,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
                 self.action_keys()
 
     def action_keys(self) -> None:
-        """Show the keys of the row under the cursor, as the result of a query."""
         found = self._behind
         if isinstance(found, str):
             self.notify(found, markup=False, timeout=6)
@@ -262,7 +257,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         return HelpSubject(RULES_PAGE, found.partition(" ")[0] if isinstance(found, str) else "")
 
     def action_hot_session(self) -> None:
-        """Ask the user whether the server may find its hottest keys itself, and start that."""
         if Condition.HOT_SESSION in self.conditions:
 
             def answered(consent: Consent | None) -> None:
@@ -317,7 +311,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
             self.app.push_screen(ChoiceScreen(literal("Fields to read"), [text for _, text in choices]), chosen)
 
     def action_watch(self) -> None:
-        """Repeat the analysis and show the changes each time, or end that."""
         self.comparison.toggle_watch()
         self.show_soon()
 

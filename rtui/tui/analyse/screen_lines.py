@@ -104,7 +104,6 @@ def column_choices(given: Columns | None) -> list[tuple[Columns | None, SafeText
 
 
 def _intro(columns: Columns | None, *, has_lengths: bool) -> SafeText:
-    """Return the facts that an analysis reads, in sentences."""
     if columns is None:
         some = "idle time and length" if has_lengths else "idle time"
         what = (

@@ -67,7 +67,6 @@ class TypesPanel(AnalysePanel[PanelState]):
     words = "type object encoding"
 
     def tables(self, report: Report, _state: PanelState) -> tuple[PanelTable, ...]:
-        """Return the tables whose figures the report has."""
         stats = report.summary.root.stats
         tables = [
             PanelTable("types", literal("types"), partial(types, report), order=ColumnOrder("keys")),
@@ -263,7 +262,6 @@ class BigKeysPanel(AnalysePanel[BigKeysState]):
     )  # fmt: skip
 
     def tables(self, report: Report, state: BigKeysState) -> tuple[PanelTable, ...]:
-        """Return the tables by the chosen measure."""
         big = report.summary.big
         by_type = big.by_type_length if state.by_length else big.by_type_memory
         by: SizeMeasure = "length" if state.by_length else "memory"
@@ -319,7 +317,6 @@ def preset_name(report: Report, state: BigKeysState) -> str:
 
 
 def _is_big(thresholds: Preset, table: Table, row: int) -> bool:
-    """Whether the key of a row is above a threshold of its type."""
     key_type, memory, length = (table.rows[row][table.column(name)] for name in ("type", "memory", "length"))
     return thresholds.is_big(
         key_type if isinstance(key_type, bytes) else None,

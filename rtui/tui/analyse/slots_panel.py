@@ -135,7 +135,6 @@ class SlotsPanel(AnalysePanel[SlotsState]):
     )  # fmt: skip
 
     def tables(self, report: Report, state: SlotsState) -> tuple[PanelTable, ...]:
-        """Return the nodes of a cluster, the fullest slots, the heaviest hash tags, and a simulated cluster."""
         order = ColumnOrder("sampled_keys" if report.head.coverage.kind is CoverageKind.ESTIMATE else "keys")
         tables = [
             # without its note, which repeats what the chart says
@@ -155,7 +154,6 @@ class SlotsPanel(AnalysePanel[SlotsState]):
         return LOW_LINES if space.height < HIGH_ROOM else min(MAX_LINES, space.height - MIN_TABLE_LINES)
 
     def chart(self, report: Report, state: SlotsState, size: Size) -> list[Line]:
-        """Return the map at the left, and texts beside it or below."""
         width, slot_map = size.width - 2, map_for(size)
         texts = SlotTexts(report, slot_map, state)
         loads = texts.loads
@@ -177,7 +175,6 @@ class SlotsPanel(AnalysePanel[SlotsState]):
         return replace(state, subject=None, pinned=(None, cursor_slot(report, state)))
 
     def clicked(self, _report: Report, state: SlotsState, size: Size, x: int, y: int) -> SlotsState | None:
-        """Put the cursor onto the cell that was clicked."""
         slot_map = map_for(size)
         row, column = y - 1, x - MARGIN - GUTTER_CELLS
         if not (0 <= row < slot_map.rows and 0 <= column < slot_map.columns):
@@ -244,7 +241,6 @@ class SlotTexts:
         self._cell_text = SafeText(f"slot {cell[0]:,}" if len(cell) == 1 else f"slots {cell[0]:,}–{cell[-1]:,}")
 
     def headline(self, width: int) -> Line:
-        """Return the total of the map, and the slots in trouble."""
         of_sample = " of the sample" if self.loads.coverage is CoverageKind.ESTIMATE else ""
         per_cell = self._map.slots_per_cell
         total = Span(SafeText(f"{self.loads.text(sum(self.loads.values))}{of_sample}"), Role.STRONG)

@@ -121,7 +121,6 @@ class RowField:
 
     @property
     def title(self) -> str:
-        """Its title."""
         if (self.namespace, self.key) == (TreeColumn.MEMORY, TreeColumn.SIZE):
             return _TITLES[TreeColumn.MEMORY]
         if self.key is TreeColumn.IDLE:
@@ -242,7 +241,6 @@ def _lay_out_analysed(width: int, enabled: frozenset[TreeColumn], wanted: int, s
 
 
 def _field(pair: tuple[TreeColumn | None, TreeColumn | None], enabled: frozenset[TreeColumn]) -> RowField | None:
-    """Return the place that two columns share, as far as they are enabled."""
     namespace, key = (column if column in enabled else None for column in pair)
     if (namespace is None and key is None) or (TreeColumn.NODE in pair and key is None):
         return None
@@ -327,7 +325,6 @@ def header_line(
 
 
 def _marked(field: RowField, columns: tuple[TreeColumn, ...], sign: str) -> SafeText:
-    """Return the title of a place with the sign of the order at the column that orders the rows."""
     title = field.title
     if field.namespace in columns and field.key not in columns:
         column = str(field.namespace)
@@ -402,7 +399,6 @@ class TreeHeader(LinePanel):
         self.show([header_line(layout, order, title, is_filter=is_filter)])
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the namespace that is clicked at, or sort by the column."""
         event.stop()
         crumb = next((one for one in self._crumbs if one.start <= event.x < one.end), None)
         sort = sort_at(self._layout, event.x)

@@ -147,7 +147,6 @@ class DetailFetcher:
         self._start(partial(self._load, wanted, 0.0 if at_once else REST_S), wanted)
 
     def show_level(self, level: LevelDetail | None) -> None:
-        """Show the known facts of a level of the schema; nothing is fetched."""
         wanted = Detail(level=level)
         self._start(partial(self._load, wanted, 0.0), wanted)
 
@@ -172,7 +171,6 @@ class DetailFetcher:
             self.refresh()
 
     def reload(self) -> None:
-        """Fetch everything again."""
         blank = replace(
             self.detail,
             facts=None,
@@ -281,7 +279,6 @@ class DetailFetcher:
         return tuple(one for *_, one in nsmallest(MOST_BIGGEST, sized)) if is_known else None
 
     async def _references(self, detail: Detail, registry: Registry) -> None:
-        """Ask which of the referenced keys exist."""
         if detail.facts is None or detail.preview is None:
             return
         async with self._showing_progress():

@@ -94,7 +94,6 @@ class DetailPane(Vertical):
         self._totals = totals
 
     def compose(self) -> ComposeResult:
-        """Put the head, the tabs and the body under each other; the screen places the summary."""
         yield self._head
         yield self._tabs
         yield self.value
@@ -109,7 +108,6 @@ class DetailPane(Vertical):
 
     @property
     def is_among_references(self) -> bool:
-        """Whether the references of a key are shown and have the keyboard."""
         return self.tab is Tab.REFERENCES and self.detail.key is not None and self.value.has_keyboard
 
     def _show(self, detail: Detail) -> None:
@@ -170,7 +168,6 @@ class DetailPane(Vertical):
         self.action_show_tab(event.index)
 
     def action_show_tab(self, index: int) -> None:
-        """Show a tab by its number."""
         self.tab = Tab(index % (len(Tab) if self._registry is not None else Tab.REFERENCES))
         self.shown = None
         self._show(self.detail)
@@ -335,7 +332,6 @@ def _with_separators(parts: Sequence[Line]) -> Line:
 
 
 def _decoder_note(value: ShownValue) -> Line:
-    """Return how the value was decoded, and the key that decodes it otherwise."""
     document = value.decoded
     if document is None:
         said = "decoded" if value.are_rows_decoded else "as stored"
@@ -345,7 +341,6 @@ def _decoder_note(value: ShownValue) -> Line:
 
 
 def browse_conditions(status: BrowsingStatus, detail: Detail, cursor: Row | None) -> dict[Condition, bool]:
-    """Return which conditions of the scan, the details and the row under the cursor hold."""
     state, preview = status.progress.state, detail.preview
     return {
         Condition.LIVE: True,

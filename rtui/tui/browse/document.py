@@ -171,7 +171,6 @@ def decode_otherwise(document: DecodedDocument, choice: str | None, automatic: s
 
 
 def _folded(document: DecodedDocument) -> DecodedDocument:
-    """Return a newly decoded document with its deep nodes folded."""
     root = document.found.root
     if document.found.truncated:
         drop_unfinished(root)
@@ -180,7 +179,6 @@ def _folded(document: DecodedDocument) -> DecodedDocument:
 
 
 def document_rows(document: DecodedDocument, width: int) -> list[ValueRow]:
-    """Return the rows of a document for a panel of this width."""
     found = document.found
     notes = [display_text(note) for note in found.notes]
     failure = plain_rows(*prose(notes.pop(), width, Role.WARN), ()) if found.has_failed and notes else []
@@ -270,7 +268,6 @@ def _wrapped(raw: bytes, room: int) -> list[list[DisplayedPiece]]:
 
 
 def hex_rows(data: bytes, offset_bytes: int, width: int) -> Iterator[ValueRow]:
-    """Yield the lines of a hex dump that begins at this offset of the value."""
     room = width - 2 * MARGIN
     step = next((n for n in (16, 8) if 10 + 3 * n + 1 + n <= room), 4)
     for at in range(0, len(data), step):
@@ -320,7 +317,6 @@ def branch_text(node: ValueNode, form: ValueForm) -> str:
 
 
 def _text_lines(node: ValueNode) -> Iterator[str]:
-    """Yield instructions as indented text, one a line."""
     for row in outline(node):
         if row.depth:
             parts = (_quoted(part) for part in (row.node.name, row.node) if part is not None)
@@ -341,7 +337,6 @@ def _plain_pieces(node: ValueNode) -> list[DisplayedPiece]:
 
 
 def _value_spans(node: ValueNode, room: int) -> Line:
-    """Return the text of a node behind its name."""
     type_name = display_text(node.type_name, limit=32)
     spans: list[Span] = []
     if node.kind in (ValueKind.MAP, ValueKind.LIST):
@@ -358,7 +353,6 @@ def _value_spans(node: ValueNode, room: int) -> Line:
 
 
 def _count(node: ValueNode) -> str:
-    """Return the number of members of a map or list, and the number of loaded ones if not all are."""
     there = f"{len(node.children):,}"
     if node.missing:
         return f"{there} of {node.total:,}"
@@ -522,7 +516,6 @@ _POSSIBLE: Final = "these scores may be geo positions, or times in microseconds:
 
 
 def likeness_of(preview: Preview) -> Likeness:
-    """Return how much the scores of a page look like positions of a geo key."""
     at = next((at for at, column in enumerate(preview.columns) if column.meaning is Meaning.SCORE), None)
     if at is None or preview.type != types.ZSET.name:
         return Likeness.NO

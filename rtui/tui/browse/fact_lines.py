@@ -178,7 +178,6 @@ def fact_lines(
 
 
 def _length(length: int, kind: RedisType, cells: int) -> SafeText:
-    """Return a length with its unit, or without if that does not fit."""
     whole = counted(length, kind.unit, plural=kind.units)
     return whole if len(whole) <= cells else SafeText(f"{length:,}")
 
@@ -195,7 +194,6 @@ def _changed(fact: KeyFact, changes: FactChanges, cells: int) -> KeyFact:
 
 
 def _fact(label: SafeText, value: T | Unknown, text: Callable[[T], SafeText], role: Role = Role.TEXT) -> KeyFact:
-    """Return a labelled fact, or why it is not known."""
     if not isinstance(value, Unknown):
         return KeyFact(label, text(value), role)
     is_failure = value.reason in (Reason.DENIED, Reason.FAILED)
@@ -294,7 +292,6 @@ def slot_lines(key: bytes, width: int, facts: KeyFacts | None = None) -> list[Li
 
 
 def _hashed_line(key: bytes, found: SlotExplanation, width: int) -> Line:
-    """Return the hashed part in its place within the key."""
     room = width - 2 * MARGIN - LABEL_CELLS
     label = Span(left(literal("hashed"), LABEL_CELLS), Role.MUTED)
     if found.tag is None:

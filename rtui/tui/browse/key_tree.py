@@ -141,7 +141,6 @@ class TreeRows(RowsView, Generic[RowT]):
             self.put_cursor(self.cursor_line)
 
     def _lay_out(self) -> None:
-        """Divide the width among the columns."""
         raise NotImplementedError
 
     def report_cursor(self) -> None:
@@ -163,7 +162,6 @@ class TreeRows(RowsView, Generic[RowT]):
 
     @property
     def _is_open(self) -> bool:
-        """Whether the row under the cursor is open."""
         raise NotImplementedError
 
     def _open(self, *, below: bool = False) -> None:
@@ -194,7 +192,6 @@ class TreeRows(RowsView, Generic[RowT]):
             self.post_message(self.Chosen())
 
     def action_open_close(self) -> None:
-        """Open or close the row under the cursor."""
         if self._is_open:
             self._close()
         else:
@@ -215,7 +212,6 @@ class TreeRows(RowsView, Generic[RowT]):
             self.action_parent()
 
     def action_expand_all(self) -> None:
-        """Open everything below the row under the cursor."""
         self._open(below=True)
 
     def on_click(self, event: events.Click) -> None:
@@ -278,7 +274,6 @@ class KeyTree(TreeRows[Row], can_focus=True):
         return self.rows.window(self.scroll_offset.y, self.size.height)
 
     def show(self, rows: VisibleRows, cursor: Row | None = None) -> None:
-        """Show these rows, with the cursor on one of them or on the first."""
         rows.refresh()  # what has come while others were shown: later it would move the cursor
         self.rows = rows
         self._longest = 0
@@ -300,7 +295,6 @@ class KeyTree(TreeRows[Row], can_focus=True):
         self._show_more(is_other_layout=is_other_layout)
 
     def show_nodes(self, node_of_slot: Sequence[SafeText]) -> None:
-        """Show the nodes of keys, by slot; none for one server."""
         is_other_layout = bool(node_of_slot) is not bool(self.node_of_slot)
         self.node_of_slot = node_of_slot
         self._show_more(is_other_layout=is_other_layout)
@@ -383,7 +377,6 @@ class KeyTree(TreeRows[Row], can_focus=True):
         self.is_touched, self.placed_at = is_touched, screen_line
 
     def move_to(self, line: int) -> None:
-        """Put the cursor on a row by its number and bring it into view."""
         if not len(self.rows):
             if self.cursor is not None:
                 self.cursor, self.cursor_line = None, 0
@@ -403,7 +396,6 @@ class KeyTree(TreeRows[Row], can_focus=True):
         return None if self.cursor is None else (self.cursor.kind is RowKind.KEY, self.cursor.key())
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Say that other rows are in view."""
         super().watch_scroll_y(old_value, new_value)
         if round(old_value) != round(new_value):
             self._make_room()
@@ -464,7 +456,6 @@ class KeyTree(TreeRows[Row], can_focus=True):
         return self.cursor_line if self.is_touched else 0
 
     def _recount(self) -> None:
-        """Set how many rows can be scrolled over."""
         if len(self.rows) != self.virtual_size.height:
             set_content_height(self, len(self.rows))
             self.post_message(self.ViewChanged())
@@ -492,21 +483,18 @@ class KeyTree(TreeRows[Row], can_focus=True):
     # actions
 
     def action_enter(self) -> None:
-        """Open or close a namespace, or go into the details of a key."""
         if self.cursor is not None and self.cursor.kind is RowKind.KEY:
             self.post_message(self.Chosen())
         else:
             self.action_open_close()
 
     def action_open_close(self) -> None:
-        """Open or close the namespace under the cursor; mark the key there, or take its mark away."""
         if self.cursor is not None and self.cursor.kind is RowKind.KEY:
             self._mark(self.cursor.key())
         else:
             super().action_open_close()
 
     def action_expand(self) -> None:
-        """Open the namespace under the cursor; go to its first row when it is open, and into the details of a key."""
         if self.cursor is not None and self.cursor.kind is RowKind.KEY:
             self.post_message(self.Chosen())
         else:
@@ -529,7 +517,6 @@ class KeyTree(TreeRows[Row], can_focus=True):
 
     @property
     def _node_at_cursor(self) -> Namespace | None:
-        """The namespace under the cursor, None when a key is."""
         row = self.cursor
         return row.namespace if row is not None and row.kind is RowKind.NAMESPACE else None
 

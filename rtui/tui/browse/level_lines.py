@@ -74,7 +74,6 @@ class LevelDetail:
 
     @property
     def path(self) -> tuple[Step, ...]:
-        """The steps that tell it from other levels."""
         return self.level.path
 
     @property
@@ -100,7 +99,6 @@ class LevelDetail:
         return self.schema.keys(self.level)
 
     def head(self, width: int) -> list[Line]:
-        """Return the fixed head of the details, in the same places as that of a namespace."""
         schema, level, keys = self.schema, self.level, self.keys
         mark = Mark.EXACT if keys.mark is Mark.EXACT else Mark.ABOUT
         share = KeyFact(literal("share"), fmt.share(schema.share(level), mark))
@@ -122,7 +120,6 @@ class LevelDetail:
         ]
 
     def summary(self) -> list[LinePart]:
-        """Return the line for narrow terminals."""
         keys = self.keys
         pieces = [
             LinePart(0, (Span(cut_middle(self.title, SUMMARY_CELLS), Role.STRONG),)),
@@ -159,7 +156,6 @@ class LevelDetail:
 
 
 def _sources(schema: Schema, note: SafeText) -> list[SafeText]:
-    """Return where the figures come from and how far they hold."""
     coverage = schema.report.head.coverage
     if not schema.is_of_names:
         marks = {Mark.EXACT: "Exact", Mark.AT_LEAST: "At least", Mark.ABOUT: "From a sample"}
@@ -310,7 +306,6 @@ CRUMB_LIMIT: Final = 24
 def lay_out_levels(
     width: int, enabled: frozenset[TreeColumn], longest: int, *, is_analysed: bool, sort: Sort
 ) -> RowLayout:
-    """Divide the width among the names of levels and the enabled columns, as many as fit."""
     columns = enabled & (COLUMNS if is_analysed else COLUMNS - ANALYSED_COLUMNS)
     return lay_out_row(width, columns, longest, is_analysed=is_analysed, sort=sort)
 

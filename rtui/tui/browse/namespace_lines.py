@@ -120,7 +120,6 @@ MOST_SINGLE: Final = 10
 
 
 def namespace_lines(node: Namespace, totals: TreeTotals, width: int) -> list[Line]:
-    """Return the head for a namespace, in the same places as that of a key."""
     path = node.path()
     known = known_count(node, totals.complete)
     part = share_of(node, totals)
@@ -144,7 +143,6 @@ def namespace_lines(node: Namespace, totals: TreeTotals, width: int) -> list[Lin
 
 
 def figure_lines(found: NamespaceFigures, width: int) -> list[Line]:
-    """Return the figures of an analysis on two lines."""
     memory = _figure(found.memory_bytes, fmt.size)
     if found.memory_bytes is not None and found.share is not None:
         both = SafeText(f"{memory} · {fmt.share(found.share.value, found.share.mark)}")
@@ -165,7 +163,6 @@ def _figure(known: Known | None, form: fmt.NumberFormat) -> SafeText:
 
 
 def _knowledge(node: Namespace, mark: Mark, totals: TreeTotals) -> SafeText:
-    """Return where the count comes from."""
     if totals.is_outdated:
         return literal("counted earlier; outdated")
     if mark is Mark.ABOUT and node.estimate is not None:
@@ -300,7 +297,6 @@ def _bar_rows(rows: Sequence[_BarRow], width: int, title: SafeText | None, *colu
 
 
 def _biggest_rows(node: Namespace, biggest: Sequence[_Big], width: int) -> list[ValueRow]:
-    """Return the biggest keys below a namespace."""
     skipped, largest = len(node.path()), max(1, biggest[0].memory_bytes)
     rows = []
     for one in biggest:
@@ -312,7 +308,6 @@ def _biggest_rows(node: Namespace, biggest: Sequence[_Big], width: int) -> list[
 
 
 def _pattern_rows(found: NamespaceFigures, inside: InsideNamespace, width: int) -> list[ValueRow]:
-    """Return the patterns of keys below a namespace, most bytes first, with their shares of its bytes."""
     if not inside.patterns:
         return []
     title = literal("Patterns")
@@ -336,7 +331,6 @@ def _left_out(number: int) -> list[ValueRow]:
 
 
 def _plain(figure: float | Estimate, form: fmt.NumberFormat, mark: Mark) -> SafeText:
-    """Return a figure of a report without its interval."""
     return form(figure.value, Mark.ABOUT) if isinstance(figure, Estimate) else form(figure, mark)
 
 

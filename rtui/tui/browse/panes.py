@@ -78,7 +78,6 @@ class Panes(Horizontal):
         return self.size.width >= SIDE_BY_SIDE_CELLS
 
     def widen(self, step: int) -> None:
-        """Make the left pane wider by a step in percent."""
         if self.are_side_by_side:
             now = self.percent
             if now is None:
@@ -170,7 +169,6 @@ class StatusBar(LinkedBar):
         self.show_status()
 
     def action_cost(self) -> None:
-        """Show or hide rtui's total cost for the server."""
         self._shows_cost = not self._shows_cost
         self.show_status()
 
@@ -236,13 +234,11 @@ class PaneWatch:
             self._status_bar.show_status()
 
     def learn_rows(self, found: Sequence[RowFacts]) -> None:
-        """Mark changed rows, if they are watched."""
         if self.watcher.node is not None:
             self._tree_pane.flash(frozenset(self.watcher.learn_rows(found)))
             self._end_refresh()
 
     def learn(self, facts: KeyFacts) -> None:
-        """Mark the changes of a key, if it is watched."""
         if facts.key == self.watcher.key and self.watcher.learn(facts):
             self._end_refresh()
             self._show_changes()
@@ -299,7 +295,6 @@ class Watcher:
         return self.key is not None or self.node is not None
 
     def watch_key(self, key: bytes, facts: KeyFacts | None, now_s: float) -> None:
-        """Watch a key, of which this is known."""
         self.stop()
         self.key, self._due_at_s = key, now_s
         if facts is not None:
@@ -310,7 +305,6 @@ class Watcher:
         self.node, self._due_at_s = node, now_s
 
     def stop(self) -> None:
-        """Watch nothing."""
         self.key = self.node = None
         self.pace_s = LEAST_S
         self.changes = {}
@@ -382,7 +376,6 @@ class Watcher:
         return SafeText(f"watching {what} every {self.pace_s:.0f} s{''.join(rates)}")
 
     def _compared(self, before: KeyFacts, now: KeyFacts) -> Iterable[tuple[str, FactChange]]:
-        """Yield the facts that have changed or have a rate."""
         if now.is_gone or before.is_gone:
             return
         for label, name in (("length", "length"), ("memory", "memory_bytes")):

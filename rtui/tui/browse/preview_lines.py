@@ -146,7 +146,6 @@ def _offer_rows(preview: Preview, width: int) -> list[ValueRow]:
 
 
 def _nothing_found(preview: Preview, width: int) -> list[Line]:
-    """Return the sentence that nothing matches so far."""
     find = preview.page.find
     what = display(find.text, limit=60) if find is not None else SafeText("")
     if preview.next_page is not None:
@@ -221,7 +220,6 @@ def _window_position(window: StringWindow, preview: Preview, *, is_short: bool) 
 
 
 def _summary_lines(summary: Sequence[tuple[str, PreviewCell | Unknown]], width: int) -> list[Line]:
-    """Return the labelled facts of a value as a whole."""
     if not summary:
         return []
     labels = [display_text(label, limit=40) for label, _ in summary]
@@ -248,7 +246,6 @@ def _summary_lines(summary: Sequence[tuple[str, PreviewCell | Unknown]], width: 
 
 
 def _window_rows(kind: PreviewKind, preview: Preview, window: StringWindow, width: int) -> list[ValueRow]:
-    """Return the bytes of a string as text or a hex dump."""
     if not window.data:
         return plain_rows(*prose(literal("(empty string)"), width, Role.FAINT))
     if kind is PreviewKind.TEXT:
@@ -258,7 +255,6 @@ def _window_rows(kind: PreviewKind, preview: Preview, window: StringWindow, widt
 
 
 def _note_lines(notes: Sequence[str], width: int) -> list[Line]:
-    """Return the notes of a page."""
     lines: list[Line] = []
     for note in notes:
         lines += [(), *prose(display_text(note), width, Role.MUTED)]
@@ -329,7 +325,6 @@ def _column_cells(
     texts: Sequence[Sequence[Sequence[DisplayedPiece]]],
     width: int,
 ) -> list[int]:
-    """Return how wide each column is."""
     natural = [
         max([width_of(title), *(pieces_width(row[at]) for row in texts if at < len(row))])
         for at, title in enumerate(titles)
@@ -348,7 +343,6 @@ def _column_cells(
 
 
 def cell_text(value: PreviewCell, meaning: Meaning) -> SafeText:
-    """Return one cell as safe text; a number as its column wants it, or as the server writes it."""
     match value:
         case None:
             return literal("")
@@ -368,7 +362,6 @@ def cell_pieces(value: PreviewCell, meaning: Meaning) -> list[DisplayedPiece]:
 
 
 def _with_time(pieces: list[DisplayedPiece], entry_id: PreviewCell) -> list[DisplayedPiece]:
-    """Return the id of an entry with its moment behind it."""
     return [
         *pieces,
         *(piece for said in entry_time(entry_id) for piece in plain_pieces(joined([SafeText("  "), said], ""))),
@@ -384,7 +377,6 @@ def entry_time(entry_id: PreviewCell) -> list[SafeText]:
 
 
 def _number_text(value: float, meaning: Meaning) -> SafeText:
-    """Return a number as its column wants it, or as the server writes it."""
     if meaning is Meaning.DURATION_MS:
         return fmt.duration(round(value))
     if meaning is Meaning.DEGREES:
@@ -418,7 +410,6 @@ def body_rows(
 
 
 def _value_rows(value: ShownValue, width: int) -> list[ValueRow]:
-    """Return the rows of the value, or of the document opened in it."""
     detail, document = value.detail, value.decoded
     if value.opened and document is not None:
         titles = " › ".join(one.title for one in value.opened)

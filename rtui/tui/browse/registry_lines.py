@@ -147,7 +147,6 @@ def _check(registry: Registry, check: Check, found: FoundKey) -> LinePart:
 
 
 def _found(check: Check, found: FoundKey) -> SafeText:
-    """Return the fact of a key that is not as expected."""
     if check.fact == "type":
         return SafeText(f"is {display(found.type or b'', limit=32)}")
     if check.fact == "TTL":
@@ -237,7 +236,6 @@ def _link_line(link: Link, width: int) -> Line:
 
 
 def _presence(link: Link) -> tuple[SafeText, Role, SafeText]:
-    """Return the mark, role and word for whether a key exists."""
     if isinstance(link.is_there, Unknown):
         return literal("? "), Role.WARN, SafeText(f"{REASONS[link.is_there.reason].short}, ")
     if link.is_there:

@@ -93,7 +93,6 @@ class RowFactsCache:
         return self.missing(rows, hold_s=float("inf"))
 
     def put(self, found: Sequence[RowFacts]) -> None:
-        """Keep these facts, replacing older ones of the same keys."""
         for facts in found:
             self.forget(facts.key)
             self._asked[facts.key] = facts
@@ -148,7 +147,6 @@ class RowWeights:
         return None if weight == inf else -weight
 
     def knows(self, node: Namespace, sort: Sort) -> bool:
-        """Whether something was asked of the keys of a namespace."""
         return (node, sort) in self._keys
 
     def put(self, node: Namespace, sort: Sort, weights: dict[bytes, float]) -> None:
@@ -217,7 +215,6 @@ class ShownRows:
         return VisibleRows(store, sort=sort, weigher=self._weights, joins_chains=True, is_reversed=is_reversed)
 
     def _sorted_rows_of(self, store: NamespaceStore) -> VisibleRows:
-        """Return the rows of another store, sorted as all rows are."""
         return self._rows_of(store, self.all_rows.sort_order, is_reversed=self.all_rows.is_reversed)
 
     async def work(self) -> None:

@@ -179,7 +179,6 @@ class KeyRanking:
 
 
 def too_many(keys: int) -> SafeText:
-    """Return the sentence that these are too many keys to be asked."""
     return SafeText(
         f"{fmt.keys(keys)} exceed the limit of {fmt.count(MOST_WEIGHED)} keys to read. They stay sorted by name."
     )
@@ -222,7 +221,6 @@ class RowWork:
         return self._sorts > 0
 
     def open(self, node: Namespace, *, below: bool) -> None:
-        """List the children of a namespace, or everything below it."""
         self.key_tree.is_touched = True
         rows = self.names.rows
         if not self._is_current(node):
@@ -239,8 +237,6 @@ class RowWork:
             self._begin(self.names.rows.expand(node))
 
     def _begin(self, work: Slices[Any]) -> None:
-        """List children, in the sort order of the rows."""
-
         def listed() -> None:
             self.refresh_rows()
             self._rank_opened()
@@ -275,7 +271,6 @@ class RowWork:
             self.sort_by(sort)
 
     def choose_sort(self) -> None:
-        """Let the user choose the sort order of the rows from a list."""
         sorts = list(SORTS)
 
         def chosen(choice: int | None) -> None:
@@ -288,7 +283,6 @@ class RowWork:
         self.key_tree.app.push_screen(SortScreen(names, sorts.index(self.names.rows.sort_order)), chosen)
 
     def _reverse(self) -> None:
-        """Reverse the sort order, as far as the facts of keys are known."""
         rows = self.names.rows
         self._sort_as(rows.sort_order, is_reversed=not rows.is_reversed)
 
@@ -380,7 +374,6 @@ class RowWork:
             self.ranking.begin(rows, nodes)
 
     def _keys_arranged(self) -> None:
-        """Go with the cursor's row to its place among sorted keys."""
         self.key_tree.rearranged()
         self._show_header()
 

@@ -79,7 +79,6 @@ class Level:
 
     @property
     def path(self) -> tuple[Step, ...]:
-        """The steps from the root, which identify the level."""
         return self.place.path
 
     @property
@@ -89,11 +88,9 @@ class Level:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes from the root of the report to its own."""
         return tuple(one.node for one in self.upwards())[::-1]
 
     def upwards(self) -> Iterator[Level]:
-        """Yield this level, its parent, and so on up to the root."""
         level: Level | None = self
         while level is not None:
             yield level
@@ -124,7 +121,6 @@ class Schema:
         return self.reported.known(level.node.distinct) if level.is_folded else None
 
     def share(self, level: Level) -> float:
-        """Return the part of a level in all keys, 0 … 1."""
         return plain(level.node.stats.share_keys)
 
     def figures(self, level: Level) -> NamespaceFigures:
@@ -177,7 +173,6 @@ class Schema:
         return [one[3] for one in (*known, *unknown)] + rest
 
     def _weight(self, level: Level, sort: Sort) -> _Weight | None:
-        """Return the sort weight of a level, the least first; None if it is not known."""
         if sort is Sort.COUNT:
             return -self.keys(level).value, b""
         if sort in BY_NAME:

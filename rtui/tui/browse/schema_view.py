@@ -93,7 +93,6 @@ class SchemaRows:
                     heappush(waiting, (-schema.keys(one).value, one.path, one))
 
     def _list(self, level: Level) -> None:
-        """Open a level that has others below."""
         schema = self.schema
         if schema is None or not level.node.children:
             return
@@ -125,7 +124,6 @@ class SchemaRows:
         self._flatten()
 
     def sort(self, order: Sort, *, is_reversed: bool = False) -> None:
-        """Sort each level's children."""
         self.sort_order, self.is_reversed = order, is_reversed
         waiting = [] if self.schema is None else [self.schema.root]
         while waiting and self.schema is not None:
@@ -154,7 +152,6 @@ class SchemaRows:
         return level.parent if level.depth > 0 else None
 
     def end_sibling(self, level: Level, *, last: bool) -> Level:
-        """Return the first, or the last, level beside this one."""
         return level if level.parent is None else level.parent.below[-1 if last else 0]
 
     def find_sibling(self, level: Level, prefix: bytes) -> Level | None:
@@ -304,7 +301,6 @@ class SchemaView(TreeRows["Level"], can_focus=True):
         self.refresh()
 
     def line_at(self, number: int) -> Line | None:
-        """Return the line of a row, None if there is no such row."""
         schema, rows = self.rows.schema, self.rows.rows
         if schema is None or not 0 <= number < len(rows):
             return None
@@ -313,7 +309,6 @@ class SchemaView(TreeRows["Level"], can_focus=True):
         return level_line(rows[number], schema, self.row_layout, is_outdated=self._is_outdated)
 
     def move_to(self, line: int) -> None:
-        """Put the cursor on a row by its number, or on the first or last one, and bring it into view."""
         self.is_touched = True
         self._put(line)
 

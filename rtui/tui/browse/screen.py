@@ -135,7 +135,6 @@ class BrowseScreen(CommandScreen[None]):
     # polling
 
     def show_changes(self) -> None:
-        """Show all changes since the last call."""
         if self.tree_pane.follow_store():
             self._show_all_again()
         status, names = self.session.status, self.tree_pane.names
@@ -170,7 +169,6 @@ class BrowseScreen(CommandScreen[None]):
         self._shown = NOTHING_SHOWN
 
     def _show_status(self) -> None:
-        """Show the server's identity, the status of the scan, and a warning if the rows are outdated."""
         status = self.session.status
         self.banner.show_warning(browse_banner(status))
         self.title_bar.set_line(lambda width: title_line(status, width, self._label))
@@ -209,7 +207,6 @@ class BrowseScreen(CommandScreen[None]):
 
     @on(TreeRows.Chosen)
     def _enter_row(self) -> None:
-        """List the keys of a level, or go into the details of a key."""
         if self.tree_pane.is_schema:
             self.leave_place()
             self.action_keys()
@@ -259,7 +256,6 @@ class BrowseScreen(CommandScreen[None]):
         self.offer_commands()
 
     def action_together(self) -> None:
-        """Say whether the marked keys may be used in one command."""
         if marked := list(self.tree_pane.key_tree.marked):
             lines = partial(together_lines, marked, self.session.status, self.session.store.separators)
             self.app.push_screen(TextCard(f"{counted(len(marked), 'marked key')}", "together", lines))
@@ -267,7 +263,6 @@ class BrowseScreen(CommandScreen[None]):
     # the schema
 
     def action_schema(self) -> None:
-        """Show the schema in the place of the names, or the names again."""
         if self.tree_pane.is_schema:
             self.tree_pane.leave_schema()
         else:
@@ -299,7 +294,6 @@ class BrowseScreen(CommandScreen[None]):
         self.offer_commands()
 
     def action_leave_filter(self) -> None:
-        """Close the line of the filter and go to the rows found so far."""
         self.filter_input.close()
         self.set_focus(self.tree_pane.view)
         self.offer_commands()
@@ -324,12 +318,10 @@ class BrowseScreen(CommandScreen[None]):
         return self.tree_pane.key_tree.cursor_place
 
     def show_place(self, place: TreePlace) -> None:
-        """Go to a row and open its ancestors; nothing is asked of the server to find it."""
         self.places.show(place)
         self.offer_commands()
 
     def action_focus_next_pane(self) -> None:
-        """Focus the other pane."""
         if self.detail_pane.value.has_keyboard:
             self.places.leave_detail()
         else:
@@ -341,7 +333,6 @@ class BrowseScreen(CommandScreen[None]):
         self.places.leave_detail()
 
     async def action_back(self) -> None:
-        """Go back one step."""
         detail, search, tree_pane = self.detail_pane, self.search, self.tree_pane
         if self.filter_input.is_open:
             self.action_leave_filter()
@@ -377,7 +368,6 @@ class BrowseScreen(CommandScreen[None]):
 
     @on(ValuePane.Followed)
     def _follow_row(self, event: ValuePane.Followed) -> None:
-        """Go where a row beside the tree leads."""
         item = event.item
         if item.kind is ItemKind.BY_SIZE:
             self.action_keys(sort="size")
@@ -389,7 +379,6 @@ class BrowseScreen(CommandScreen[None]):
             self.offer_commands()
 
     def action_keys(self, sort: str | None = None) -> None:
-        """List the keys of the namespace or level under the cursor, as far as the tree shows them."""
         if (wanted := self.places.keys_wanted(sort)) is not None:
             self.post_message(wanted)
 
@@ -407,7 +396,6 @@ class BrowseScreen(CommandScreen[None]):
         self.app.push_screen(SwitchScreen(literal("Columns"), titles, tree.columns, choose))
 
     def action_divide(self, step: int) -> None:
-        """Make the tree wider by a step in percent."""
         self.panes.widen(step)
 
     @on(Panes.Divided)
@@ -443,7 +431,6 @@ class BrowseScreen(CommandScreen[None]):
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
-        """The screen, its tree, the details and the status bar."""
         detail = self.detail_pane
         return {
             Owner.BROWSE: self,
@@ -456,7 +443,6 @@ class BrowseScreen(CommandScreen[None]):
 
     @property
     def conditions(self) -> Conditions:
-        """The conditions of commands that hold at the moment."""
         found = browse_conditions(
             self.session.status, self.detail_pane.fetcher.readable, self.tree_pane.key_tree.cursor
         )
@@ -481,7 +467,6 @@ class BrowseScreen(CommandScreen[None]):
     @on(FilterInput.Changed)
     @on(events.DescendantFocus)
     def offer_commands(self) -> None:
-        """Show in the footer the commands available to the focused widget."""
         if self.filter_input.is_open:
             self.footer_bar.show_commands((), self.filter_input.keys_hint)
             return

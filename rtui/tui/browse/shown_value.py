@@ -79,7 +79,6 @@ class ShownValue:
 
     @property
     def can_decode_rows(self) -> bool:
-        """Whether the rows of the page can be shown decoded, too."""
         return not self.opened and (bool(self.detail.meanings) or self._likeness is not Likeness.NO)
 
     @property
@@ -126,7 +125,6 @@ class ShownValue:
 
     @property
     def is_all_stored(self) -> bool:
-        """Whether these bytes are all of the string."""
         preview, document, stored = self.preview, self.document, self.stored
         if preview is None or stored is None or stored.offset_bytes:
             return False
@@ -177,7 +175,6 @@ class ShownValue:
         return is_same_key, is_same
 
     def replace_document(self, document: DecodedDocument) -> None:
-        """Replace the document opened last, or that of the string."""
         if self.opened:
             self.opened[-1] = replace(self.opened[-1], document=document)
         else:
@@ -262,5 +259,4 @@ class Trail:
 
 
 def _path(detail: Detail) -> tuple[Step, ...] | None:
-    """Return the path of the level of the schema, None without one."""
     return None if detail.level is None else detail.level.path

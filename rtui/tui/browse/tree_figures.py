@@ -90,7 +90,6 @@ class TreeFigures:
         return self.reported.figures(self.place(node), keys)
 
     def inside(self, node: Namespace) -> InsideNamespace:
-        """Return the figures of the keys below a namespace; the last result is cached."""
         if self._inside is None or self._inside[0] is not node:
             self._inside = node, self._look_inside(node)
         return self._inside[1]

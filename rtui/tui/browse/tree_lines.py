@@ -180,7 +180,6 @@ class RowFigures:
 def _namespace_fields(
     node: Namespace, fields: tuple[RowField, ...], totals: TreeTotals, figures: TreeFigures | None
 ) -> list[Span]:
-    """Return the figures of a namespace, each at the right end of its place."""
     known = known_count(node, totals.complete)
     found = None if figures is None else figures.figures(node, known)
     is_old = found is not None and (found.has_changed or (figures is not None and not figures.is_current))
@@ -191,7 +190,6 @@ def _namespace_fields(
 
 
 def figure_fields(row: RowFigures, fields: tuple[RowField, ...]) -> list[Span]:
-    """Return figures, each at the right end of its place."""
     known, share, found = row.keys, row.share, row.analysed or NOTHING_KNOWN
     spans: list[Span] = []
     bar_cells = _bar_cells(fields)
@@ -275,14 +273,12 @@ def _key_fields(
 
 
 def _share_of_bytes(facts: RowFacts, figures: TreeFigures | None) -> SafeText:
-    """Return the part of a key in the bytes of all keys."""
     memory = facts.memory_bytes
     share = None if figures is None or isinstance(memory, Unknown) else figures.reported.share_of(memory)
     return fmt.NOTHING if share is None else fmt.share(share, Mark.ABOUT)
 
 
 def _fact(facts: RowFacts, column: TreeColumn, cells: int) -> tuple[SafeText, Role]:
-    """Return one fact of a key in at most `cells` cells, or why it is unknown."""
     value = {
         TreeColumn.TYPE: facts.type,
         TreeColumn.TTL: facts.ttl_ms,
@@ -304,7 +300,6 @@ def _fact(facts: RowFacts, column: TreeColumn, cells: int) -> tuple[SafeText, Ro
 
 
 def _number(value: int, column: TreeColumn, cells: int) -> SafeText:
-    """Return a fact that is a number."""
     if column is TreeColumn.TTL:
         return fmt.short_duration(value)
     if column is TreeColumn.IDLE:

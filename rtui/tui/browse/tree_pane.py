@@ -88,7 +88,6 @@ class TreePane(Vertical):
         )
 
     def compose(self) -> ComposeResult:
-        """Put the header over the tree."""
         yield self.header
         yield self.key_tree
         yield self.schema
@@ -96,12 +95,10 @@ class TreePane(Vertical):
 
     @property
     def is_schema(self) -> bool:
-        """Whether the schema is shown in the place of the tree of names."""
         return self.schema.is_shown
 
     @property
     def view(self) -> TreeRows[Any]:
-        """The rows that are shown: the tree of names, or the schema."""
         return self.schema if self.is_schema else self.key_tree
 
     # which rows are shown
@@ -118,7 +115,6 @@ class TreePane(Vertical):
         return True
 
     def show_nodes(self) -> None:
-        """Show the nodes of keys as the cluster is now."""
         nodes = tuple((node.label, node.slots) for node in self._session.status.nodes)
         if nodes == self._node_slots:
             return
@@ -135,7 +131,6 @@ class TreePane(Vertical):
         self.show_header()
 
     def totals(self) -> TreeTotals:
-        """Return the totals on which the shares of the rows are based."""
         status, names = self._session.status, self.names
         total = None if names.needle is not None else status.total
         return TreeTotals(
@@ -157,7 +152,6 @@ class TreePane(Vertical):
         self.show_header()
 
     def _show_notice(self) -> None:
-        """Show why there are no rows if the tree is empty."""
         is_empty = len(self.key_tree.rows) == 0
         has_no_levels = self.is_schema and not len(self.schema.rows)
         self._show_rows_or_notice(is_empty or has_no_levels)
@@ -254,7 +248,6 @@ class TreePane(Vertical):
         self.show_header()
 
     def reset_for_scan(self) -> None:
-        """Forget facts and places of rows: another scan begins."""
         self.key_tree.is_touched, self.key_tree.placed_at = False, None
         self.ranking.stop()
         self._weights.forget()
@@ -262,7 +255,6 @@ class TreePane(Vertical):
         self._want_facts()
 
     def show_header(self) -> None:
-        """Show the header of the current rows: title, columns and sort order."""
         if self.is_schema:
             order, is_filter = (self.names.rows.sort_order, self.names.rows.is_reversed), self.names.needle is not None
             layout = self.schema.row_layout
@@ -282,7 +274,6 @@ class TreePane(Vertical):
         self.header.show_rows(rows, tree.cursor, tree.row_layout, needle=self.names.needle, note=note)
 
     def _age_note(self) -> SafeText:
-        """Return how old the figures of the analysis are that the columns show."""
         found, figures = self._session.analysed, self.key_tree.figures
         if found is None or figures is None:
             return SafeText("")
@@ -296,7 +287,6 @@ class TreePane(Vertical):
     # the facts of rows
 
     def row_facts(self, key: bytes) -> RowFacts | None:
-        """Return the known facts of a listed key, None if there are none."""
         return self._facts.get(key)
 
     def put_facts(self, found: Sequence[RowFacts]) -> None:
@@ -319,7 +309,6 @@ class TreePane(Vertical):
         self._want_facts()
 
     def _want_facts(self) -> None:
-        """Fetch the facts of keys in view that are unknown or old."""
         self._fetch(self._facts.missing(self.key_tree.rows_in_view, with_more=self.has_more_columns))
 
     @property
@@ -354,7 +343,6 @@ class TreePane(Vertical):
 
     @on(KeyTree.Jumping)
     def _jump(self, event: KeyTree.Jumping) -> None:
-        """Go to the first sibling of the row under the cursor that begins with the typed text."""
         if self.is_schema:
             self.schema.jump(event.typed or "")
             return
@@ -365,13 +353,11 @@ class TreePane(Vertical):
             self._hold_keypresses()
 
     def reveal(self, key: bytes) -> None:
-        """Open the namespaces that hold a key and go to it."""
         self.hide_schema()
         self._go_to(self.names.rows.reveal(key))
         self._hold_keypresses()
 
     def reveal_namespace(self, prefix: bytes) -> None:
-        """Open the ancestors of a namespace and go to it."""
         self.hide_schema()
         self._go_to(self.names.rows.reveal_namespace(prefix))
         self._hold_keypresses()

@@ -63,7 +63,6 @@ class TreeSearch:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether keys are left out, by their names here or by the server."""
         return self.needle is not None or self._session.status.match is not None
 
     @property
@@ -108,7 +107,6 @@ class TreeSearch:
         self._on_other_rows()
 
     def clear(self) -> None:
-        """Show everything again."""
         if self.needle is not None:
             self.show_names(b"")
         if self._session.status.match is not None:
@@ -135,7 +133,6 @@ class TreeSearch:
         return is_there
 
     async def _filter_keys(self, match: bytes | None) -> None:
-        """Scan the server for keys that match, or for all."""
         self.returns_to = ""
         before = self._session.store
         if match is not None or self._session.status.match is None:
@@ -173,7 +170,6 @@ class TreeSearch:
         return b"" if row is None else row.namespace.path()
 
     def query_of(self, row: Row) -> Query:
-        """Return the query for the keys of a namespace, as far as the tree shows them."""
         from rtui.analysis.query.query import one_of, query_of  # noqa: PLC0415 - when it is wanted
 
         status = self._session.status
@@ -220,7 +216,6 @@ class TreeFilter(QueryLine):
         return any(character in "*?[]\\" for character in self.value)
 
     def _known_words(self) -> Vocabulary:
-        """Return the vocabulary of the keyspace, for the completion of queries."""
         from rtui.tui.kit.query_hints import vocabulary_of  # noqa: PLC0415 - with all that adds up
 
         known, here = vocabulary_of(self._session), self._search.namespace

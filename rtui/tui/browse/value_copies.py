@@ -78,7 +78,6 @@ def _commands(target: Target, value: ShownValue, item: RowItem | None) -> Iterat
 
 
 def _part(preview: Preview, stored: StringWindow) -> SafeText:
-    """Say which part of a string is shown."""
     if stored.offset_bytes:
         last = stored.offset_bytes + len(stored.data)
         return SafeText(f"bytes {stored.offset_bytes:,}–{last:,}{_of(preview.total)}")
@@ -199,7 +198,6 @@ def _read_first(title: str, total: int | Unknown | None, start: Callable[[], obj
 
 
 def _decoded_copies(document: DecodedDocument, read_whole: ReadWhole | None) -> Iterator[Copy]:
-    """Yield copies of the decoded bytes; `read_whole` reads missing stored bytes."""
     found, title = document.found, f"as {document.title}"
     if document.is_whole and found.is_data_whole:
         yield bytes_copy(f"all of it, {title}", found.data)

@@ -120,7 +120,6 @@ class ValuePane(Vertical):
 
     @property
     def conditions(self) -> dict[Condition, bool]:
-        """The conditions of commands that the value fulfils while it has the focus."""
         is_reading, item, preview = self.has_keyboard, self.body.item, self.value.preview
         is_read = preview is not None and (preview.refusal is None or bool(preview.rows) or preview.window is not None)
         paged = {} if self.value.is_paged else {Condition.NEXT_PAGE: False}
@@ -196,7 +195,6 @@ class ValuePane(Vertical):
             self._find(text)
 
     def _find(self, text: str) -> None:
-        """Read matching elements from the server."""
         needle = text.encode("utf-8", "surrogateescape")
         if GLOB_CHARACTERS.isdisjoint(needle):
             with contextlib.suppress(EscapeSyntaxError):  # a backslash may be meant as one
@@ -281,7 +279,6 @@ class ValuePane(Vertical):
             self._writer.choose_write(self._outputs(), self.value.preview.key)
 
     def action_pager(self) -> None:
-        """Let the user choose an output for the pager, and whether as safe text."""
         self._writer.choose_page(self._outputs())
 
     # what is opened, folded, decoded, sorted
@@ -450,7 +447,6 @@ class ValuePane(Vertical):
         self.show_rows()
 
     def action_sort(self) -> None:
-        """Let the user choose the sort order of the page, or of the members of a decoded value's maps."""
         value, (now, is_reversed) = self.value, self.value.sorted_by
         sorts, shown = value.sorts, (value.preview, value.decoded)
 
@@ -462,7 +458,6 @@ class ValuePane(Vertical):
             self.app.push_screen(SortScreen(sorts, now), chosen)
 
     def action_sort_step(self, step: int) -> None:
-        """Sort by the next order, or the last one."""
         if sorts := self.value.sorts:
             self._sort_by((self.value.sorted_by[0] + step) % len(sorts))
 

@@ -103,7 +103,6 @@ class RowItem:
 
     @property
     def can_fold(self) -> bool:
-        """Whether it is a node with others below it."""
         return self.node is not None and bool(self.node.children)
 
 
@@ -128,14 +127,12 @@ class ValueRow:
 
     @property
     def line(self) -> Line:
-        """The line, made on first use."""
         if callable(self._line):
             self._line = self._line()
         return self._line
 
     @property
     def item(self) -> RowItem | None:
-        """The item of the row, made on first use; None if it has none."""
         if callable(self._item):
             self._item = self._item()
         return self._item
@@ -145,7 +142,6 @@ class ValueRow:
         return self._item is not None
 
     def column_at(self, x: int) -> int | None:
-        """Return the number of the column whose title is at a cell, None if there is none."""
         return next((at for at, end in enumerate(self.column_ends) if x < end), None)
 
 
@@ -278,7 +274,6 @@ class ValueView(RowsView, can_focus=True):
         return frozenset(row.item for row in self.rows if row.item is not None)
 
     def settle(self) -> None:
-        """Remove the marks of changes."""
         if self._changed:
             self._changed = frozenset()
             self.repaint_changes()
@@ -297,7 +292,6 @@ class ValueView(RowsView, can_focus=True):
             self.show(self._make, is_same=bool(self.rows))
 
     def line_at(self, number: int) -> Line | None:
-        """Return the line of a row, None if there is no such row."""
         if not 0 <= number < len(self.rows):
             return None
         row = self.rows[number]
@@ -312,7 +306,6 @@ class ValueView(RowsView, can_focus=True):
         return NOWHERE
 
     def _nearest(self, line: int) -> int:
-        """Return the line with an item at or nearest to this one."""
         line = max(0, min(line, len(self.rows) - 1))
         after = self._next_item(line, 1)
         return after if after != NOWHERE else self._next_item(line, -1)
@@ -433,7 +426,6 @@ _VERBS: Final = {
 
 
 def prompt_hint(purpose: PromptPurpose) -> Line:
-    """Return the keys of the prompt for the footer."""
     return (
         Span(literal(" enter"), Role.ACCENT),
         Span(_VERBS[purpose], Role.MUTED),

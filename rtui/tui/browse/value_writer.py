@@ -96,7 +96,6 @@ def outputs(
 
 
 def suffix_of(document: DecodedDocument) -> str:
-    """Return the usual end of the name of a file with these bytes."""
     last = document.found.chain[-1].casefold()
     return {"json": ".json", "text": ".txt"}.get(last, ".bin")
 
@@ -222,7 +221,6 @@ async def write_for_pager(output: ValueOutput, *, is_safe: bool) -> Path:
 
 
 def pager_command(environ: Mapping[str, str]) -> list[str]:
-    """Return the words of `$PAGER`, or of less if it is not set."""
     try:
         words = shlex.split(environ.get("PAGER", ""))
     except ValueError:
@@ -298,8 +296,6 @@ class ValueWriter:
             copy_text(self._node, copy.text, SafeText(f"{size(len(made))}, {copy.title}"))
 
     def choose_write(self, found: Sequence[ValueOutput], key: bytes) -> None:
-        """Ask which output to write, then for a path."""
-
         def chosen(index: int | None) -> None:
             if index is not None:
                 self._output = found[index]
@@ -308,7 +304,6 @@ class ValueWriter:
         self._choose(literal("Write"), [one.title for one in found], chosen)
 
     def choose_page(self, found: Sequence[ValueOutput]) -> None:
-        """Ask which output to show in the pager, and whether as safe text."""
         each = [(one, is_safe) for one in found for is_safe in (True, False)]
         titles = [SafeText(f"{one.title}{', made safe' if is_safe else ', raw bytes'}") for one, is_safe in each]
 
@@ -319,7 +314,6 @@ class ValueWriter:
         self._choose(literal("Show in the pager"), titles, chosen)
 
     def write(self, text: str, *, may_replace: bool = False) -> None:
-        """Write the chosen output to the typed path."""
         if self._output is not None:
             try:
                 path = Path(text).expanduser()

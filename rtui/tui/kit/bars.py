@@ -245,7 +245,6 @@ class TitleBar(LinkedBar):
 
     @property
     def server_status(self) -> BrowsingStatus | None:
-        """The status of the browsed server; None while there is none."""
         return self.app.server_status if isinstance(self.app, KnowsServer) else None
 
     def set_line(self, make: Callable[[int], Line]) -> None:

@@ -202,7 +202,6 @@ class Shade:
 
     @property
     def span(self) -> Span:
-        """One cell of this shade."""
         return Span(literal(self.ascii_character) if TERMINAL.ascii_only else literal(self.character), self.role)
 
 
@@ -285,7 +284,6 @@ def shade_of(load: float, even: float, *, is_count: bool) -> Shade:
 
 
 def legend(shades: Sequence[Shade] = SHADES) -> Line:
-    """Return the legend of the shades."""
     spans = [gap(GUTTER_CELLS)]
     for shade in shades:
         spans += (shade.span, gap(1), Span(literal(shade.meaning), Role.MUTED), gap(2))

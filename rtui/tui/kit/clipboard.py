@@ -153,7 +153,6 @@ def unfit_for_osc52(data: bytes, environment: Mapping[str, str]) -> SafeText:
 
 
 def terminal_hint(environment: Mapping[str, str]) -> SafeText:
-    """Return the hint for a text that was sent by OSC 52."""
     is_within = environment.get("TERM", "").startswith(("tmux", "screen")) and not environment.get("STY")
     if is_within:
         return literal("The terminal does not confirm. An outer tmux needs set -s set-clipboard on.")
@@ -339,7 +338,6 @@ def copy_text(node: DOMNode, text: str | bytes, note: SafeText = NOTHING_SAID) -
 
 
 async def _copy(node: DOMNode, data: bytes, note: SafeText) -> None:
-    """Hand bytes to a clipboard, and notify which one has taken them."""
     delivery = await deliver(data, os.environ, partial(write_to, node.app._driver))
     if not delivery.is_taken:
         title = SafeText(f"not copied yet{f': {note}' if note else ''}")

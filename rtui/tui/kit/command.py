@@ -168,7 +168,6 @@ class ScreenCommand:
 
 
 def bindings(commands: Iterable[ScreenCommand], *owners: Owner) -> list[BindingType]:
-    """Return Textual's bindings for the commands of these owners."""
     return [
         Binding(
             key,
@@ -186,7 +185,6 @@ def bindings(commands: Iterable[ScreenCommand], *owners: Owner) -> list[BindingT
 
 
 def move_commands(owner: Owner, row: str = "row", when: tuple[Condition, ...] = ()) -> tuple[ScreenCommand, ...]:
-    """Return the commands that move the cursor of a list."""
     move = partial(ScreenCommand, group=Group.MOVE, owner=owner, when=when)
     return (
         move("cursor_up", ("up", "k"), f"{row.capitalize()} above", f"Move to the {row} above."),

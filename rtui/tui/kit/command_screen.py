@@ -335,7 +335,6 @@ class CommandScreen(FocusScreen[ScreenResultType]):
 
     @property
     def conditions(self) -> Conditions:
-        """The conditions of commands that hold at the moment."""
         raise NotImplementedError
 
     @property
@@ -360,7 +359,6 @@ class CommandScreen(FocusScreen[ScreenResultType]):
             self.app.post_message(Leaving(self.place))
 
     def offered(self) -> list[ScreenCommand]:
-        """Return the commands that make sense at the moment."""
         conditions = self.conditions
         return [command for command in self.SCREEN_COMMANDS if command.is_offered(conditions)]
 
@@ -376,7 +374,6 @@ class CommandScreen(FocusScreen[ScreenResultType]):
         self._flush_timer = self.set_timer(seconds, self.flush)
 
     def show_changes(self) -> None:
-        """Show the changes since the last call."""
         raise NotImplementedError
 
     def on_screen_resume(self) -> None:
@@ -390,7 +387,6 @@ class CommandScreen(FocusScreen[ScreenResultType]):
 
     @on(Worker.StateChanged)
     def _worker_failed(self, event: Worker.StateChanged) -> None:
-        """Notify the user when a worker has failed."""
         error = event.worker.error
         if event.state is WorkerState.ERROR and error is not None and self.should_notify(error):
             self.notify(failure_notice(error), title=event.worker.description, severity="error", markup=False)

@@ -121,7 +121,6 @@ class PaintedView(ScrollView):
                 self._frame.pop(y, None)
 
     def notify_style_update(self) -> None:
-        """Drop the lines painted in the old style."""
         super().notify_style_update()
         self._frame.clear()
         self._painter.forget()
@@ -163,7 +162,6 @@ class LinePanel(PaintedView):
             self.show(self._make(width))
 
     def show(self, lines: Sequence[Line]) -> None:
-        """Show these lines instead, repainting the changed ones."""
         before, after = self.lines, tuple(lines)
         if before == after:
             return
@@ -256,7 +254,6 @@ class Painter:
         self._plain = None
 
     def forget(self) -> None:
-        """Look all styles up again."""
         self._plain = None
         self._styles.clear()
         self._strips.clear()
@@ -282,7 +279,6 @@ class Painter:
         return strip
 
     def _style(self, base: Style, role: Role) -> Style:
-        """Return the style of a role over `base`."""
         if base.bgcolor != self.plain.bgcolor:
             role = _ON_HIGHLIGHTED_ROW.get(role, role)
         if role is Role.TEXT:
@@ -374,7 +370,6 @@ class RowsView(PaintedView):
         self.move_to(self.virtual_size.height - 1)
 
     def hover(self, number: int | None) -> None:
-        """Highlight a row, or none."""
         before, self._hover_line = self._hover_line, number
         for line in {before, number} - {None}:
             self.refresh_line(line or 0)
@@ -386,7 +381,6 @@ class RowsView(PaintedView):
         self.hover(None)
 
     def repaint_changes(self) -> None:
-        """Repaint only changed lines in view."""
         width = self.scrollable_content_region.width
         now = dict(enumerate(self.lines_in_view))
         changed = [
@@ -413,7 +407,6 @@ class RowsView(PaintedView):
         return self._painter.paint(line, self._painter.plain + style, style.color is not None, width=width)
 
     def notify_style_update(self) -> None:
-        """Drop the rows painted in the old style."""
         super().notify_style_update()
         self._painted.clear()
 
@@ -428,7 +421,6 @@ class OpenRows(RowsView):
         self.post_message(self.Opened())
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the row under the mouse; a second click opens it."""
         line = event.y + self.scroll_offset.y
         if 0 <= line < self.virtual_size.height:
             self.move_to(line)

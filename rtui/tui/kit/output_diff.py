@@ -54,11 +54,9 @@ class LineCells(NamedTuple):
     """The style of each, as the parameters of SGR."""
 
     def copy(self) -> LineCells:
-        """Return the same cells, which stay as they are."""
         return LineCells(self.characters[:], self.styles[:])
 
     def put(self, start: int, text: str, style: str) -> None:
-        """Put a text into the cells from `start` on."""
         end, missing = start + len(text), start + len(text) - len(self.characters)
         if missing > 0:
             self.characters.extend([""] * missing)

@@ -125,7 +125,6 @@ class PanelView(Vertical):
             self.rows_arranged()
 
     def action_next_list(self, step: int = 1) -> None:
-        """Show the list `step` places after this one."""
         if self.lists:
             self.choose_list(following(self.lists, self.list_id, step))
 
@@ -270,7 +269,6 @@ class RowsScreen(CommandScreen[ScreenResultType]):
 
     @classmethod
     def file_line(cls) -> FilterInput:
-        """Return the line for the name of a file to write."""
         hint = key_hint(SafeText(f" saves the file: {cls.endings()}"), literal(" cancels"))
         return FilterInput(f"file to write, ending in {cls.endings()}", keys_hint=hint, id="file")
 
@@ -286,7 +284,6 @@ class RowsScreen(CommandScreen[ScreenResultType]):
 
     @property
     def is_typing(self) -> bool:
-        """Whether a line is typed."""
         return any(line.is_open for line in self.typed)
 
     def open_line(self, line: FilterInput, text: str = "") -> None:
@@ -294,7 +291,6 @@ class RowsScreen(CommandScreen[ScreenResultType]):
         self.show_commands()
 
     def action_leave_filter(self) -> None:
-        """Move from the open line to the rows."""
         for line in self.typed:
             line.close()
         self.set_focus(self.focus_home)
@@ -423,7 +419,6 @@ class PanelScreen(RowsScreen[ScreenResultType]):
         self.show_again()
 
     def show_again(self) -> None:
-        """Show everything again, changed or not."""
         self._seen = -1
         self.call_after_refresh(self.flush)
 
@@ -432,12 +427,10 @@ class PanelScreen(RowsScreen[ScreenResultType]):
         self.show_commands()
 
     def show_tabs(self, panel_ids: Sequence[str], panel_id: str, make: Callable[[int], Line]) -> None:
-        """Show the tabs of these panels, of which one is chosen."""
         self._panel_ids, self._panel_id = panel_ids, panel_id
         self.tab_bar.set_line(make)
 
     def action_next_panel(self, step: int = 1) -> None:
-        """Show the panel `step` places after this one."""
         self.action_show_panel(following(self._panel_ids, self._panel_id, step))
 
     @on(TabBar.Chosen, "#panels")
@@ -456,12 +449,10 @@ class PanelScreen(RowsScreen[ScreenResultType]):
             self.open_line(self.filter_input, self.view.filter_text)
 
     def action_export(self) -> None:
-        """Let the user type the name of a file for the rows of the table."""
         if self.view.has_rows:
             self.open_line(self.file_input)
 
     def writing(self, name: str) -> Callable[[], SafeText]:
-        """Return a function that writes the shown rows of the table."""
         rows = self.view.table.rows
         return lambda: write_table(rows.shown(), name)
 

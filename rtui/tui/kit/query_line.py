@@ -88,7 +88,6 @@ class QueryHighlighter(Highlighter):
         self._line = line
 
     def highlight(self, text: Text) -> None:
-        """Style the parts that stand out."""
         if not text.plain or text.plain != self._line.value or self._line.text != text.plain:
             return
         from rtui.tui.kit.query_hints import styled_parts  # noqa: PLC0415 - not for the first paint
@@ -155,7 +154,6 @@ class QueryLine(FilterInput):
 
     @property
     def reading(self) -> LineReading:
-        """The query and the problems of the line."""
         text = self.text
         if self._read is None or self._read[0] != text:
             from rtui.analysis.query.hints import read_with_hints  # noqa: PLC0415 - not for the first paint
@@ -175,7 +173,6 @@ class QueryLine(FilterInput):
         return self.text != self.value or is_query(self.reading, self.value)
 
     def open(self, value: str = "") -> None:
-        """Show the line with a text to change, and take the keyboard at once."""
         super().open(value)
         self._earlier = self._settings.typed.copy()
         self.hint.add_class("-open")
@@ -219,7 +216,6 @@ class QueryLine(FilterInput):
         return meant_completion(self.reading) or found
 
     def action_save(self) -> None:
-        """Ask for a name and save the query under it."""
         text = self.text
         if not text or self.reading.problems:
             self.app.notify("There is no query to save yet.", markup=False, timeout=3)

@@ -273,7 +273,6 @@ def progress_bar(progress: Progress, width: int) -> list[LinePart]:
 
 
 def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool) -> list[LinePart]:
-    """Return the findings and the cost of the scan."""
     progress = status.progress
     is_over = progress.state.is_over
     keys = fmt.count(progress.keys) if is_over else fmt.short_count(progress.keys)

@@ -106,12 +106,10 @@ def fill_role(type_name: bytes | None) -> Role:
 
 
 def width_of(text: str) -> int:
-    """Return how many terminal cells the text takes."""
     return len(text) if text.isascii() else cell_len(text)
 
 
 def line_width(line: Sequence[Span]) -> int:
-    """Return how many cells the line takes."""
     return sum(map(width_of, [span.text for span in line]))
 
 
@@ -157,7 +155,6 @@ def gap(cells: int, role: Role = Role.TEXT) -> Span:
 
 
 def clip(line: Line, cells: int) -> Line:
-    """Return the line cut to `cells` cells."""
     taken: list[Span] = []
     room = cells
     for span in line:

@@ -133,7 +133,6 @@ class TableBody(OpenRows, can_focus=True):
         self.post_message(self.Highlighted())
 
     def line_at(self, number: int) -> Line | None:
-        """Return the line of a row by its number; None beyond the last."""
         rows = self.rows
         if not 0 <= number < len(rows):
             return None
@@ -209,7 +208,6 @@ class ReportTable(Vertical):
         self._arrange(table, state, is_same=is_same, holds=holds)
 
     def flash(self, *, is_on: bool) -> None:
-        """Mark the rows in which something has changed, or no more."""
         if self.body.marks_changes is not is_on:
             self.body.marks_changes = is_on
             self.body.repaint_changes()
@@ -231,7 +229,6 @@ class ReportTable(Vertical):
 
     @on(TableBody.SortRequested)
     def _sort(self, event: TableBody.SortRequested) -> None:
-        """Sort by another column, or reverse the order."""
         event.stop()
         state, names = self._state, self._sorts
         at = names.index(state.sort) if state.sort in names else 0

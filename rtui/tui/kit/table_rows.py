@@ -123,7 +123,6 @@ class TableRows:
 
     @cached_property
     def _lines(self) -> dict[Hashable, int]:
-        """The line of each row that is shown, by its identity."""
         return {self._identities[index]: line for line, index in enumerate(self._shown)}
 
     def __len__(self) -> int:
@@ -131,7 +130,6 @@ class TableRows:
 
     @property
     def order(self) -> list[Hashable]:
-        """The identities of the rows, from the first line on."""
         return [self._identities[index] for index in self._shown]
 
     def index(self, line: int) -> int:
@@ -178,7 +176,6 @@ def _identities(table: Table) -> list[Hashable]:
 
 
 def _cell_text(cell: Cell, column: Column) -> SafeText:
-    """Return a cell as this terminal shows it."""
     if isinstance(cell, bytes):
         return display(cell, limit=NAME_LIMIT) if cell else EMPTY_NAME
     if isinstance(cell, str):
@@ -374,7 +371,6 @@ def _role(cell: Cell, column: Column, *, is_marked: bool, is_first: bool) -> Rol
 
 
 def _bar(cell: Cell, cells: int) -> Line:
-    """Return a share as a bar."""
     value = cell.value if isinstance(cell, Estimate | AtLeast) else cell
     if not isinstance(value, int | float):
         return (gap(cells + 1),)

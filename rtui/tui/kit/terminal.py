@@ -113,7 +113,6 @@ def terminal_driver(driver_class: type[Driver], on_message: Callable[[Message], 
 
         @cached_property
         def output_diff(self) -> OutputDiff:
-            """The screen of the terminal, which reduces frames to differences."""
             return OutputDiff()
 
         def write(self, data: str) -> None:
@@ -251,7 +250,6 @@ class KeySerialiser:
             self._let_next_through()
 
     def _end_round(self, key: events.Key, first: DOMNode, rounds: int) -> None:
-        """Begin another round from `first`, if there are any left."""
         if key is self._current and rounds:
             self._follow(key, first, first, rounds)
         elif key is self._current:
@@ -275,7 +273,6 @@ class KeySerialiser:
             self._timer = self._app.set_timer(LOOK_S, self._look)
 
     def _look(self) -> None:
-        """Let a waiting key through if the current one is lost."""
         self._timer = None
         if self._current is None or self._is_lost:
             self._let_next_through()
@@ -309,7 +306,6 @@ class SanitisingFilter(LineFilter):
     """Replaces characters that must never reach a terminal by blanks of the same width, wherever they come from."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments without hostile characters."""
         if all((segment.text.isprintable() and segment.text.isascii()) or segment.control for segment in segments):
             return segments
         return [segment if segment.control else Segment(harmless(segment.text), segment.style) for segment in segments]
@@ -319,7 +315,6 @@ class AsciiFilter(LineFilter):
     """Writes every character beyond ASCII as a plain one of the same width, for terminals that draw nothing else."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments in ASCII; characters without a lookalike become question marks."""
         return [
             segment if segment.control or segment.text.isascii() else Segment(plain(segment.text), segment.style)
             for segment in segments
@@ -330,7 +325,6 @@ class ConsoleFilter(LineFilter):
     """Draws with the characters of the Linux console's fonts; letters of names stay as they are."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments with likenesses of the characters that would be missing."""
         return [
             segment if segment.control or segment.text.isascii()
             else Segment(segment.text.translate(_CONSOLE), segment.style)

@@ -205,7 +205,6 @@ def try_theme(path: Path, theme: Theme, css: str) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return the message of a failed parse in one line."""
     if isinstance(error, StylesheetParseError):
         for rule in error.errors.rules:
             for _token, message in rule.errors:
