@@ -90,7 +90,6 @@ class PasswordInput(Input):
         self.cursor_blink = False
         self.display = False
         self.is_of_key = False
-        """Whether the passphrase of the client key is asked for."""
 
     def ask(self, *, of_key: bool) -> None:
         """Show the line, empty, for the password of the user or the passphrase of the key."""

@@ -214,8 +214,6 @@ class FoundRows:
         self._lines = lines if len(lines) <= len(self._kept) else []
 
 
-"""Stands in the footer while the name of a file is typed."""
-
 MIN_QUERY_CELLS: Final = 20
 
 

@@ -236,7 +236,6 @@ class FoundBody(OpenRows, can_focus=True):
         self._marker = Marker(rows.search.query)
         self.table = Table("", "", tuple(COLUMNS[name].column for name in rows.columns), ())
         self._widths = [0] * len(rows.columns)
-        """Of the widest texts in the first `_measured` rows."""
         self._measured = 0
 
     @property

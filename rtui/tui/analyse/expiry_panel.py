@@ -363,7 +363,6 @@ class _Parts:
     cliff_lines: list[Line]
     has_histograms: bool
     half: int
-    """Cells of each of the two histograms."""
 
     @property
     def timeline_lines(self) -> int:

@@ -49,7 +49,6 @@ class LatestFindings:
     levels: RuleLevels | None = None
     """Severities and parameters of rules; None for the defaults."""
     registry: Registry | None = None
-    """The registry of the keys."""
     found: Found | None = None
     """The findings; None until the rules have checked a first report."""
     compared: FindingsComparison | None = None

@@ -115,7 +115,6 @@ class AnalysePanel(Generic[S]):
     """Name of the panel on the command line, and of the command that shows it."""
     title: ClassVar[SafeText]
     key: ClassVar[str]
-    """The key that shows it."""
     help: ClassVar[str]
     """One sentence for the help screen."""
     words: ClassVar[str]

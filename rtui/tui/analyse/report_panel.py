@@ -36,13 +36,10 @@ PANELS: Final[tuple[AnalysePanel[Any], ...]] = (
 """All panels, in the order of their tabs; their keys, commands and help follow from this list."""
 
 _run = partial(ScreenCommand, group=Group.ANALYSE, owner=Owner.ANALYSE)
-"""A command about the analysis."""
 
 _table = partial(ScreenCommand, group=Group.TABLE, owner=Owner.ANALYSE)
-"""A command of the screen about its table."""
 
 _panel = partial(ScreenCommand, group=Group.TABLE, owner=Owner.PANEL)
-"""A command of any panel."""
 
 _RUNNING: Final = (Condition.SCANNING, Condition.PAUSED)
 

@@ -73,8 +73,6 @@ _MISSING: Final = {
 """Text, role and rank of a piece that names the columns missing for this reason."""
 
 
-"""Shown while the name of a file is typed."""
-
 KEEP_OR_REPLACE: Final = (SafeText("Keep exact figures"), SafeText("Replace with an estimate from random keys"))
 """The choice before an estimate replaces exact figures."""
 

@@ -88,9 +88,7 @@ class SlotsState(PanelState):
     """The user's choices in the panel."""
 
     by_bytes: bool = False
-    """Whether the map shows bytes instead of keys."""
     nodes: int = CLUSTER_SIZES[1]
-    """The number of primaries of the simulated cluster."""
     pinned: tuple[Subject, int] | None = None
     """A slot chosen in the map, and the table's subject then; it holds until the cursor of the table moves on."""
 

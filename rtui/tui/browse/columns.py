@@ -166,7 +166,6 @@ _ANALYSED: Final = (
     (TreeColumn.NO_TTL, TreeColumn.TTL),
     (TreeColumn.IDLE, TreeColumn.IDLE),
 )
-"""The places of columns after an analysis, from left to right."""
 
 _RANKS: Final = (0, 7, 1, 3, 4, 8, 5, 2, 6)
 """The ranks of these places: if not all fit, the lowest ranks are kept."""

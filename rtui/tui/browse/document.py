@@ -101,9 +101,7 @@ class DecodedDocument:
     """Why a choice that is remembered is not followed."""
     folded: frozenset[tuple[int, ...]] = frozenset()
     by_name: bool = False
-    """Whether the members of maps are sorted by their names."""
     is_reversed: bool = False
-    """Whether their order is reversed."""
 
     @property
     def title(self) -> SafeText:

@@ -37,8 +37,6 @@ from rtui.tui.kit.styled_text import (
 NAME_LIMIT: Final = 400
 DAY_S: Final = 86_400
 
-"""Between a slot and the node that serves it."""
-
 LABEL_CELLS: Final = 10
 """Width of a label with the blanks after it."""
 

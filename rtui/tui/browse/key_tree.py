@@ -252,7 +252,6 @@ class KeyTree(TreeRows[Row], can_focus=True):
         self.placed_at: int | None = None
         """The line of the screen where the cursor's row was before another scan, and stays when rows are sorted."""
         self.totals = TreeTotals(complete=False)
-        """The whole that shares are parts of."""
         self.figures: TreeFigures | None = None
         """The figures of an analysis for the namespaces of these rows; None without an analysis."""
         self.node_of_slot: Sequence[SafeText] = ()
@@ -262,7 +261,6 @@ class KeyTree(TreeRows[Row], can_focus=True):
         self._longest = 0
         """Cells of the longest name seen in these rows, with its indent: columns are removed for it once, for good."""
         self._rows_reported: list[Row] = []
-        """The rows in view at the last `ViewChanged`."""
         self.flashing: frozenset[bytes] = frozenset()
         """Keys whose rows are highlighted, since they have just changed."""
         self.marked: dict[bytes, None] = {}

@@ -128,7 +128,6 @@ class StatusBar(LinkedBar):
         self._is_filling = is_filling
         self._shows_cost = False
         self.watching = SafeText("")
-        """The key or keys that are watched; empty for none."""
         self.marked = 0
 
     def show_status(self) -> None:

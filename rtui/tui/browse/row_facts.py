@@ -47,7 +47,6 @@ class RowFactsCache:
         self._clock = clock
         self._asked: OrderedDict[bytes, RowFacts] = OrderedDict()
         self._name_bytes = 0
-        """Bytes of the names in `_asked`."""
         self._counted_down: dict[bytes, RowFacts] = {}
         """Facts as they were shown last, where a time to live runs down."""
         self._invalid: set[bytes] = set()

@@ -212,9 +212,7 @@ class RowWork:
         self._sorted_at_end: WeakKeyDictionary[VisibleRows, tuple[Namespace, int]] = WeakKeyDictionary()
         """By rows that were sorted at the end of a scan the root of their store, and its last revision seen."""
         self._sorts = 0
-        """The number of sorts under way."""
         self._reopening: Reopening | None = None
-        """Reopens the namespaces that were open before the scan began anew."""
 
     @property
     def is_sorting(self) -> bool:

@@ -181,7 +181,6 @@ class SchemaView(TreeRows["Level"], can_focus=True):
         super().__init__(SchemaRows(names.rows.sort_order), id="schema")
         self.is_shown = False
         self._is_outdated = False
-        """Whether the names are of an earlier scan."""
         self._session, self._names, self._tree = session, names, tree
         self._run, self._totals, self._on_change = run, totals, on_change
         self._source: SchemaSource | None = None

@@ -56,9 +56,7 @@ class ShownValue:
     def __init__(self) -> None:
         self.detail, self.tab = Detail(), Tab.VALUE
         self.order: RowOrder | None = None
-        """The sort order of the rows of the page; None for the stored order."""
         self.opened: list[OpenedDocument] = []
-        """The documents opened from rows, the innermost last."""
         self.document: DecodedDocument | None = None
         self._decodes_rows: bool | None = None
         """Whether rows are shown decoded; None if the user has not chosen."""

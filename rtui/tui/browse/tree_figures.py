@@ -46,7 +46,6 @@ class InsideNamespace:
     mark: Mark
     """Of the figures of patterns."""
     whole: Stats
-    """The totals of which the patterns are parts."""
 
     def share(self, node: Node) -> float:
         """Return the share of a pattern in the bytes of the namespace, or in its keys if bytes are not known."""

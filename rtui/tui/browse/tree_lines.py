@@ -73,19 +73,16 @@ class TreeTotals:
     """The totals on which the shares of rows are based."""
 
     complete: bool
-    """The scan has seen every key."""
     expected_keys: float | None = None
     """Keys in the whole keyspace, estimated from the sample."""
     is_part: bool = False
     """Only keys that pass a filter are counted, and shares are of these."""
     is_outdated: bool = False
-    """The counts do not hold any more."""
     figures: TreeFigures | None = None
     """The figures of an analysis for namespaces; None without an analysis."""
     analysis_note: SafeText = NOTHING_MORE
     """The age of the analysis; empty while it is fresh."""
     is_cluster: bool = False
-    """Several nodes hold the keys."""
 
 
 def count_text(known: Known) -> SafeText:

@@ -79,7 +79,6 @@ class TreePane(Vertical):
         self._shown_age = literal("")
         """The shown age of an analysis's figures."""
         self._node_slots: tuple[tuple[SafeText, tuple[tuple[int, int], ...]], ...] = ()
-        """The nodes of a cluster that are shown, each with its slots."""
         self._facts_timer: Timer | None = None
         self._search: Worker[None] | None = None
         run = partial(self.run_worker, group="schema", exclusive=True, exit_on_error=False, description="schema")

@@ -92,7 +92,6 @@ class ValuePane(Vertical):
         super().__init__(id="value")
         self._registry = registry
         self.trail = Trail()
-        """The keys from which references were followed to this one."""
         self._decoders = decoders
         self.body = ValueView(id="detail-body")
         self.value = ShownValue()

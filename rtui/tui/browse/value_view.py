@@ -36,11 +36,8 @@ class ItemKind(Enum):
     SIDE = "side"
     """A row of a table beside the value, such as a consumer group."""
     TEXT = "text"
-    """A line of a text."""
     HEX = "hex"
-    """A line of a hex dump."""
     NODE = "node"
-    """A node of a decoded tree."""
     KEY = "key"
     """A key of a namespace; the bytes are its name."""
     NAMESPACE = "namespace"
@@ -76,7 +73,6 @@ class RowItem:
     is_part: bool = False
     """Whether the bytes are part of a line that continues before or after the read ones."""
     behind: Behind | None = None
-    """The query for the keys that the row is about."""
 
     def cell(self, meaning: Meaning) -> PreviewCell:
         """Return the first cell of this meaning, None if there is none."""
@@ -155,9 +151,7 @@ class RowOrder:
     """By which column the rows of a page are sorted."""
 
     column: int
-    """The number of the column."""
     is_reversed: bool = False
-    """Whether the greatest is first."""
 
 
 def element_of(columns: Sequence[PreviewColumn], row: PreviewRow, entry: PreviewCell = None) -> RowItem:
@@ -235,7 +229,6 @@ class ValueView(RowsView, can_focus=True):
         self.marks_changes = False
         """Whether rows that are new or changed since the same value was last shown are marked."""
         self._changed: frozenset[RowItem] = frozenset()
-        """The items of the marked rows."""
         self._make: MakeRows | None = None
 
     @property

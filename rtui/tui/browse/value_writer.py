@@ -251,7 +251,6 @@ class ValueWriter:
         self._node, self._run, self._ask_path = node, run, ask_path
         self._output: ValueOutput | None = None
         self._reading: Worker[Any] | None = None
-        """The worker that reads an output to write, or to show in the pager."""
 
     def stop(self) -> bool:
         """Cancel writing, or reading for the pager; return whether anything was under way."""

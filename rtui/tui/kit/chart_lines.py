@@ -353,7 +353,6 @@ class SlotOwners:
         self._cluster = cluster
         self._moving = {one.slot: one for one in cluster.moving}
         self._owners: list[int | None] = [None] * SLOTS
-        """By slot the place of its node."""
         for at, node in enumerate(cluster.nodes):
             for first, last in node.slots:
                 self._owners[first : last + 1] = [at] * (last + 1 - first)

@@ -66,7 +66,6 @@ class Program(NamedTuple):
     title: SafeText
     """The notice once it has ended with exit code 0."""
     hint: SafeText = NOTHING_SAID
-    """A hint for the user in that notice."""
     settings: tuple[tuple[str, str], ...] = ()
     """Environment variables that it needs beside ours."""
 
@@ -81,7 +80,6 @@ class Delivery(NamedTuple):
     title: SafeText
     """Where it went, in a few words; empty where nothing took it."""
     hint: SafeText
-    """A hint on that way to the clipboard."""
     failures: tuple[SafeText, ...]
     """Why each way that comes before it did not do, a sentence each."""
 
@@ -296,7 +294,6 @@ def _shown(data: bytes, width: int) -> tuple[list[SafeText], list[SafeText]]:
 
 
 SHOWN_CELLS: Final = 60
-"""Cells of the copied text that are shown."""
 
 NOTICE_S: Final = 3
 FAILURE_NOTICE_S: Final = 8

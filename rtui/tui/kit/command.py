@@ -68,7 +68,6 @@ class HelpSubject(NamedTuple):
     """Where the help is to begin."""
 
     page: SafeText
-    """The title of a page."""
     term: str = ""
     """The beginning of the entry on it; empty for the top of the page."""
 

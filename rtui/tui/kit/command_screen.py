@@ -156,7 +156,6 @@ def _step(taken: list[Place], kept: list[Place], here: Place | None) -> Place | 
 
 
 KEPT_STYLES: Final = 1024
-"""The number of cached tinted styles: more than any screen has at a time."""
 
 
 class ScreenBelow(Visual):

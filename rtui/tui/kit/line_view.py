@@ -224,7 +224,6 @@ _ON_HIGHLIGHTED_ROW: Final = {Role.FAINT: Role.MUTED, Role.TRACK: Role.TEXT}
 """Roles that are replaced on the row of the cursor or mouse, whose background is too bright for them."""
 
 KEPT_STRIPS: Final = 256
-"""The number of cached painted lines: a few screens of scrolling."""
 
 KEPT_CHARACTERS: Final = 4096
 """Longer lines, in characters, are painted each time."""
@@ -315,7 +314,6 @@ class RowsView(PaintedView):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.cursor_line = 0
-        """The number of the row under the cursor among all rows."""
         self._hover_line: int | None = None
         self._painted: dict[int, Line] = {}
 

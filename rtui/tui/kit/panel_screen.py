@@ -250,7 +250,6 @@ class RowsScreen(CommandScreen[ScreenResultType]):
     file_input: FilterInput
     typed: Sequence[FilterInput]
     suffixes: ClassVar[Sequence[str]] = tuple(TABLE_FORMATS)
-    """The endings of the files that can be written."""
 
     @property
     def copies(self) -> Sequence[Copy]:
@@ -339,7 +338,6 @@ class RunScreen(RowsScreen[ScreenResultType]):
     """A screen of one run, an analysis or a search; its `conditions` say whether that is under way or paused."""
 
     shows_cost = False
-    """Whether the status bar shows the cost of the run for the server."""
 
     @property
     def control(self) -> RunControl:

@@ -37,7 +37,6 @@ MAX_QUERY: Final = 4096
 """No longer line can be typed, in characters."""
 
 MOST_KEPT: Final = 100
-"""Entered lines that are kept."""
 
 QUERY_HINT: Final[Line] = (
     Span(literal(" enter"), Role.ACCENT),
@@ -49,7 +48,6 @@ QUERY_HINT: Final[Line] = (
     Span(literal("  esc"), Role.ACCENT),
     Span(literal(" goes back"), Role.MUTED),
 )
-"""Stands in the footer while a query is typed."""
 
 WRONG_HINT: Final[Line] = QUERY_HINT[2:4] + QUERY_HINT[6:]
 """Stands there while the line can't be read."""

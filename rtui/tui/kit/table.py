@@ -35,10 +35,8 @@ from rtui.tui.kit.table_rows import (
 
 EMPTY: Final = Table("", "", (), ())
 KEPT_LINES: Final = 1000
-"""The number of cached lines: scrolling by a row paints all of the screen."""
 
 IsMarked = Callable[[Table, int], bool]
-"""Whether the row at this index of a table is marked."""
 
 
 MOVE_COMMANDS: Final = (

@@ -57,7 +57,6 @@ class TableRows:
         self._texts: dict[int, tuple[SafeText, ...]] = {}
         self._filtered_by = ""
         self._shown: Sequence[int] = range(len(table.rows))
-        """The indices of the rows that the filter keeps, in the order of the state."""
         finish(self._arrange(held, Slicer()))
 
     @classmethod
@@ -206,7 +205,6 @@ MIN_BAR_CELLS: Final = 4
 """Width of the bar beside a share, where it fits and where texts need the room."""
 
 SEVERITY: Final = "severity"
-"""The column of severities."""
 
 STATUS: Final = "status"
 """The column of how metrics are by their thresholds."""
@@ -222,10 +220,8 @@ MAX_TEXT_CELLS: Final = 110
 """A flexible column of sentences may be wider than one of names."""
 
 TYPE_COLUMNS: Final = frozenset({"type", "kind"})
-"""Columns whose names are types."""
 
 MARK: Final = literal("!")
-"""Stands before a marked row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +232,6 @@ class ShownColumn:
     cells: int
     is_right: bool
     bar_cells: int = 0
-    """The width of the bar beside it; 0 for none."""
 
     @property
     def whole_cells(self) -> int:
