@@ -111,12 +111,12 @@ class ConnectScreen(CommandScreen[None]):
     SCREEN_COMMANDS = (*CONNECT_COMMANDS, *APP_COMMANDS)
     AUTO_FOCUS = ""
 
+    @dataclass
     class Retry(Message):
         """The user wants to try again, with the password, or the passphrase of the key, if one was typed."""
 
-        def __init__(self, password: Secret | None = None, key_password: Secret | None = None) -> None:
-            super().__init__()
-            self.password, self.key_password = password, key_password
+        password: Secret | None = None
+        key_password: Secret | None = None
 
     def __init__(self, label: SafeText) -> None:
         super().__init__()

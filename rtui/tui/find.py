@@ -204,7 +204,6 @@ class FindScreen(RunScreen[bytes | None]):
             self._show_bars()
 
     @on(FoundBody.Moved)
-    @on(FoundView.Sorted)
     def _row_changed(self) -> None:
         self.show_commands()
 

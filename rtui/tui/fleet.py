@@ -168,13 +168,13 @@ class FleetScreen(PanelScreen[None]):
     SCREEN_COMMANDS = (*FLEET_COMMANDS, *APP_COMMANDS)
     view: FleetView
 
+    @dataclass
     class Chosen(Message):
         """The user wants to open a server."""
 
-        def __init__(self, target: Target, *, wants_health: bool) -> None:
-            """`wants_health` is whether its health is to be shown, not its keys."""
-            super().__init__()
-            self.target, self.wants_health = target, wants_health
+        target: Target
+        wants_health: bool
+        """Whether its health is to be shown, not its keys."""
 
     def __init__(self, fleet: Fleet, states: FleetStates) -> None:
         super().__init__(FleetView(states, id="panel"), Bar(id="node"), remedy="fleet.ask")

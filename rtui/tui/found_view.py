@@ -293,9 +293,6 @@ class FoundView(Vertical):
 
     BLANK = True
 
-    class Sorted(Message):
-        """The rows have another order."""
-
     def __init__(self, rows: FoundRows, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._header = LinePanel(id="found-header")
@@ -368,7 +365,6 @@ class FoundView(Vertical):
             self.body.scroll_top_to(line - screen_line)
         self.body.move_to(line)
         self.body.refresh()
-        self.post_message(self.Sorted())
 
     def on_click(self, event: events.Click) -> None:
         index = self.body.table_layout.column_at(event.x) if event.widget is self._header else None

@@ -31,7 +31,6 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.matching import Match, MatchKind, TextMatcher
 from rtui.tui.kit.bars import InputLine
-from rtui.tui.kit.command import Group, ScreenCommand
 from rtui.tui.kit.command_screen import PAUSE_S, FocusScreen
 from rtui.tui.kit.layout import display
 from rtui.tui.kit.line_view import RowsView, set_content_height
@@ -55,11 +54,6 @@ class GotoKind(Enum):
     THEME = literal("theme")
     MOVE = literal("move")
     METRIC = literal("metric")
-
-    @classmethod
-    def of_command(cls, command: ScreenCommand) -> GotoKind:
-        """Return the kind of a command."""
-        return cls.TASK if command.words else cls.MOVE if command.group is Group.MOVE else cls.COMMAND
 
 
 KIND_CELLS: Final = max(len(kind.value) for kind in GotoKind)
@@ -261,10 +255,6 @@ class Loaded:
         )
 
 
-def _merged(found: Sequence[Ranked], names: Sequence[Ranked]) -> list[Ranked]:
-    return ranked((match, entry) for match, _, entry in (*found, *names))
-
-
 class GotoScreen(ModalScreen[Destination | None], FocusScreen[Destination | None]):
     """Returns the entry that was chosen, None when none was."""
 
@@ -350,18 +340,19 @@ class GotoScreen(ModalScreen[Destination | None], FocusScreen[Destination | None
         while next(work, _OVER) is not _OVER:
             await asyncio.sleep(PAUSE_S)
             if now_s() - shown_s > SHOW_S:
-                self._show(_merged(found, loaded.found(search, kinds)))
+                self._show([*found, *loaded.found(search, kinds)])
                 shown_s = now_s()
         names = loaded.found(search, kinds)
         has_it = any(match.kind is MatchKind.EXACT and entry.kind is GotoKind.KEY for match, _, entry in names)
         asked = [loaded.asked(name)] if GotoKind.KEY in kinds and not has_it else []
         self._search = None
-        self._show(_merged(found, names), asked, not_searched=search.not_searched)
+        self._show([*found, *names], asked, not_searched=search.not_searched)
         if self._is_entered:
             self._choose()
 
     def _show(self, found: Sequence[Ranked], last: Sequence[Destination] = (), *, not_searched: int = 0) -> None:
-        entries = [entry for _, _, entry in found][: MOST_SHOWN - len(last)]
+        shown = ranked((match, entry) for match, _, entry in found)[: MOST_SHOWN - len(last)]
+        entries = [entry for _, _, entry in shown]
         self.list.show([*entries, *last], keeps_cursor=True)
         hint = literal("enter opens · tab completes · esc closes")
         if self._search is not None:

@@ -163,12 +163,10 @@ class LogScreen(RowsScreen[None]):
         )  # beside the scrollbar below
         self.show_changes()
 
-    def _title(self, width: int) -> Line:
-        status = self.title_bar.server_status
-        return over_title(self._shown_label, self._target.db, literal("command log"), width, status)
-
     def show_changes(self) -> None:
-        self.title_bar.set_line(self._title)
+        db, status = self._target.db, self.title_bar.server_status
+        what = literal("command log")
+        self.title_bar.set_line(lambda width: over_title(self._shown_label, db, what, width, status))
         before, self._seen = self._seen, self._log.revision
         if before != self._seen:
             self.log_view.follow()

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterator, MutableSequence, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import chain, islice, takewhile
+from itertools import islice
 from typing import Final, TypeAlias
 
 from rtui.analysis import humanize
@@ -59,14 +59,6 @@ def is_one_row(first: LogEntry, entry: LogEntry) -> bool:
     )
 
 
-def put(rows: MutableSequence[list[LogEntry]], entry: LogEntry) -> None:
-    """Add an entry to the last row, or as one of its own."""
-    if rows and is_one_row(rows[-1][0], entry):
-        rows[-1].append(entry)
-    else:
-        rows.append([entry])
-
-
 class LogRows:
     """The entries that a filter keeps, oldest first: `load` takes all in the log, `follow` the new ones.
 
@@ -78,23 +70,18 @@ class LogRows:
         self._log = log
         self._leaves_out = needle.startswith(LEAVES_OUT)
         self._needle = needle.removeprefix(LEAVES_OUT).lower().encode("utf-8", "surrogateescape")
-        self._decided: deque[list[LogEntry]] = deque()
-        self._undecided: list[list[LogEntry]] = []
-        """The first may go on with the last row that is decided, which then is not shown itself."""
-        self._overlap = 0
-        """1 if the first undecided row continues the last decided one, else 0."""
+        self._rows: deque[list[LogEntry]] = deque()
         self._seen = 0
         """The number of the last entry that is decided."""
 
     def __len__(self) -> int:
-        return len(self._decided) + len(self._undecided) - self._overlap
+        return len(self._rows)
 
     def __getitem__(self, line: int) -> Row:
-        beyond = line - (len(self._decided) - self._overlap)
-        return self._decided[line] if beyond < 0 else self._undecided[beyond]
+        return self._rows[line]
 
     def __iter__(self) -> Iterator[Row]:
-        return chain(islice(self._decided, len(self._decided) - self._overlap), self._undecided)
+        return iter(self._rows)
 
     @property
     def entries(self) -> int:
@@ -113,34 +100,38 @@ class LogRows:
                 break
             self._seen = entry.number
             if self._keeps(entry):
-                put(self._decided, entry)
+                self._put(entry)
             if not at % SLICE_ENTRIES:
                 yield
         self.follow()
 
     def follow(self) -> int:
         """Take new entries and drop those dropped by the log; return the number of rows removed at the top."""
-        log = self._log
-        gone = sum(1 for _ in takewhile(lambda row: row[-1].number <= log.dropped, self))
-        while self._decided and self._decided[0][0].number <= log.dropped:
-            del self._decided[0][0]
-            if not self._decided[0]:
-                self._decided.popleft()
-        waiting, may_decide = [], True
+        log, rows, gone = self._log, self._rows, 0
+        while rows and rows[0][0].number <= log.dropped:
+            del rows[0][0]
+            if not rows[0]:
+                rows.popleft()
+                gone += 1
+        while rows and rows[-1][-1].number > self._seen:  # these are decided anew
+            rows[-1].pop()
+            if not rows[-1]:
+                rows.pop()
+        may_decide = True
         for entry in self._since(max(self._seen, log.dropped)):
             may_decide = may_decide and self._may_decide(entry)
             if may_decide:
                 self._seen = entry.number
             if self._keeps(entry):
-                if may_decide:
-                    put(self._decided, entry)
-                else:
-                    waiting.append(entry)
-        self._overlap = int(bool(self._decided and waiting) and is_one_row(self._decided[-1][0], waiting[0]))
-        self._undecided = [[*self._decided[-1]]] if self._overlap else []
-        for entry in waiting:
-            put(self._undecided, entry)
+                self._put(entry)
         return gone
+
+    def _put(self, entry: LogEntry) -> None:
+        """Add an entry to the last row, or as one of its own."""
+        if self._rows and is_one_row(self._rows[-1][0], entry):
+            self._rows[-1].append(entry)
+        else:
+            self._rows.append([entry])
 
     def _may_decide(self, entry: LogEntry) -> bool:
         """Whether an entry will not change any more, or has had long enough for it."""
@@ -353,17 +344,12 @@ def whole_lines(row: Row, width: int) -> list[Line]:
         (literal("bytes"), SafeText(f"{humanize.count(entry.bytes_out)} out, {humanize.count(entry.bytes_in)} in")),
         (literal("time"), SafeText(f"{ms_text(entry.ms)} ms") if came else literal("–")),
     ]
-    lines: list[Line] = [()]
-    for name, text in facts:
-        lines.append((gap(1), Span(left(name, 12), Role.MUTED), Span(cut(text, width - 14))))
-    lines += [(), *(_sent_lines(entry, width) if len(row) == 1 else _each_lines(row, width))]
-    return lines
-
-
-def _each_lines(row: Row, width: int) -> list[Line]:
-    """Return the entries of a row, each in a line with its bytes and its time."""
+    named = ((gap(1), Span(left(name, 12), Role.MUTED), Span(cut(text, width - 14))) for name, text in facts)
+    lines: list[Line] = [(), *named]
+    if len(row) == 1:
+        return [*lines, (), *_sent_lines(entry, width)]
     layout = layout_log(width, ("ms", "received", "out"))
-    return [header_line(layout), *(row_line([entry], layout) for entry in row)]
+    return [*lines, (), header_line(layout), *(row_line([one], layout) for one in row)]
 
 
 def _sent_lines(entry: LogEntry, width: int) -> list[Line]:

@@ -42,7 +42,7 @@ from rtui.tui.found_view import FIND_COMMANDS, FoundBody
 from rtui.tui.goto import COMMAND_KINDS, NARROWING, Destination, GotoKind, GotoScreen, Loaded
 from rtui.tui.help import HelpPage, HelpScreen, pages_of_screens, rules_page, written_pages
 from rtui.tui.kit import bars, line_view, panel_screen, table
-from rtui.tui.kit.command import APP_COMMANDS, ScreenCommand
+from rtui.tui.kit.command import APP_COMMANDS, Group, ScreenCommand
 from rtui.tui.kit.command_screen import (
     CommandScreen,
     FoundPlace,
@@ -323,7 +323,12 @@ class Navigation:
             yield self._command(COMPARE_COMMAND, self._compare)
         for command in sorted(screen.offered(), key=lambda one: one.footer or bars.WAYS):
             if command.id not in ("goto", "command_palette") and not command.call.startswith("show_panel"):
-                yield self._command(command, partial(self._run_command, screen, command))
+
+                async def run(command: ScreenCommand = command) -> None:
+                    if app.screen is screen:
+                        await screen.run_action(command.action)
+
+                yield self._command(command, run)
         for theme in sorted(app.available_themes):
             note = literal("in use") if theme == app.theme else literal("")
             yield Destination(
@@ -333,7 +338,9 @@ class Navigation:
     @staticmethod
     def _command(command: ScreenCommand, run: Callable[[], object]) -> Destination:
         text, note = SafeText(command.title), SafeText(f"{command.key_text}  {command.help}".lstrip())
-        return Destination(GotoKind.of_command(command), text, text.encode(), note, run, words=command.words)
+        kind = GotoKind.MOVE if command.group is Group.MOVE else GotoKind.COMMAND
+        kind = GotoKind.TASK if command.words else kind
+        return Destination(kind, text, text.encode(), note, run, words=command.words)
 
     async def _compare(self) -> None:
         """Go to the analysis, and choose an earlier report there."""
@@ -366,10 +373,6 @@ class Navigation:
             self._connect_to(target())
         except TargetError as error:
             self._app.notify(error.happened, title=error.title, severity="error", markup=False)
-
-    async def _run_command(self, screen: Screen[Any], command: ScreenCommand) -> None:
-        if self._app.screen is screen:
-            await screen.run_action(command.action)
 
     # back and forward
 

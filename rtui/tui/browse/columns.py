@@ -8,13 +8,12 @@ namespaces of the path can be clicked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from textual import events
-from textual.message import Message
 
 from rtui.keyspace.rows.listing import BY_NAME, Sort
 from rtui.keyspace.rows.rows import Row, VisibleRows
@@ -353,22 +352,10 @@ class Crumb(NamedTuple):
 class TreeHeader(LinePanel):
     """Shows the path of the cursor or the title of the rows, above the titles of columns."""
 
-    class PathClicked(Message):
-        """The user wants to go to a namespace of the path."""
-
-        def __init__(self, node: Namespace) -> None:
-            super().__init__()
-            self.node = node
-
-    class ColumnClicked(Message):
-        """The user wants the rows sorted by a column."""
-
-        def __init__(self, sort: Sort) -> None:
-            super().__init__()
-            self.sort = sort
-
-    def __init__(self) -> None:
+    def __init__(self, go_to: Callable[[Namespace], object], sort_by: Callable[[Sort], object]) -> None:
+        """They are called for a clicked namespace of the path, and for a clicked column."""
         super().__init__(id="tree-header")
+        self._go_to, self._sort_by = go_to, sort_by
         self._crumbs: list[Crumb] = []
         """The path, if it is shown."""
         self._layout = lay_out_row(0)
@@ -383,7 +370,8 @@ class TreeHeader(LinePanel):
         self._crumbs, self._layout = [], layout
         if needle is not None:
             title = SafeText(f"Keys matching {display(needle, limit=40)}")
-        elif path := path_around(cursor, rows):
+        elif cursor is not None and (around := rows.above(cursor)) is not None and around.parent is not None:
+            path = [one for one in around.upwards() if one.parent is not None][::-1]
             title, self._crumbs = title_of(path, layout.name_cells - 2 * MARGIN)
         else:
             title = SafeText(f"Namespaces split at {display(b' '.join(rows.store.separators.values))}")
@@ -402,15 +390,9 @@ class TreeHeader(LinePanel):
         crumb = next((one for one in self._crumbs if one.start <= event.x < one.end), None)
         sort = sort_at(self._layout, event.x)
         if crumb is not None:
-            self.post_message(self.PathClicked(crumb.node))
+            self._go_to(crumb.node)
         elif sort is not None:
-            self.post_message(self.ColumnClicked(sort))
-
-
-def path_around(row: Row | None, rows: VisibleRows) -> list[Namespace]:
-    """Return the namespaces that a row is in, the outermost first; none at the first level."""
-    node = None if row is None else rows.above(row)
-    return [] if node is None else [one for one in node.upwards() if one.parent is not None][::-1]
+            self._sort_by(sort)
 
 
 def title_of(path: list[Namespace], cells: int) -> tuple[SafeText, list[Crumb]]:

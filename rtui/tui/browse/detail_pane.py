@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
@@ -56,12 +56,11 @@ class DetailPane(Vertical):
     class Wanted(Message):
         """A tab was chosen while the pane is hidden."""
 
+    @dataclass
     class Changed(Message):
         """The details are of something else, or more of them has arrived."""
 
-        def __init__(self, detail: Detail) -> None:
-            super().__init__()
-            self.detail = detail
+        detail: Detail
 
     def __init__(
         self,
@@ -82,14 +81,16 @@ class DetailPane(Vertical):
 
             self._registry = RegistryLines(registry)
         self.fetcher = DetailFetcher(session, lambda work: run(work, "details"), self._show, row_facts, decoders)
-        self.value = ValuePane(session, run, self.fetcher, totals, decoders, registry=self._registry)
+        self.value = ValuePane(
+            *(session, run, self.fetcher, totals, decoders), registry=self._registry, on_change=self._value_changed
+        )
         self.body = self.value.body
         self.summary = LinkedBar(lambda span: "browse.focus_next_pane", id="summary")
         self.tab = Tab.VALUE
         self.shown: Detail | None = None
         self.changes: FactChanges = UNCHANGED
         self._head = LinePanel(id="detail-head")
-        self._tabs = TabBar(note_action, id="detail-tabs")
+        self._tabs = TabBar(self.action_show_tab, note_action, id="detail-tabs")
         self._clock = session.clock
         self._totals = totals
 
@@ -123,10 +124,8 @@ class DetailPane(Vertical):
         self._show_facts(detail)
         self.post_message(self.Changed(detail))
 
-    @on(ValuePane.Changed)
-    def _value_changed(self, event: ValuePane.Changed) -> None:
+    def _value_changed(self) -> None:
         """Show beside the tabs which part of the value is shown, and offer the commands for it."""
-        event.stop()
         if self.shown is not None:
             self._show_facts(self.shown)
             self.post_message(self.Changed(self.shown))
@@ -161,11 +160,6 @@ class DetailPane(Vertical):
         if detail.row is not None and detail.key is None:
             self._show(detail)
             self.fetcher.recount(complete=complete)
-
-    @on(TabBar.Chosen)
-    def _tab_clicked(self, event: TabBar.Chosen) -> None:
-        event.stop()
-        self.action_show_tab(event.index)
 
     def action_show_tab(self, index: int) -> None:
         self.tab = Tab(index % (len(Tab) if self._registry is not None else Tab.REFERENCES))

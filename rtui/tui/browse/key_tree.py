@@ -6,8 +6,9 @@ the schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from textual import events
@@ -65,26 +66,25 @@ class TreeRows(RowsView, Generic[RowT]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(BROWSE_COMMANDS, Owner.TREE)
 
+    @dataclass
     class Jumping(Message):
         """The beginning of a name that the user is typing, None when that has ended."""
 
-        def __init__(self, typed: str | None) -> None:
-            super().__init__()
-            self.typed = typed
+        typed: str | None
 
+    @dataclass
     class Highlighted(Message):
         """The cursor is on another row or on none, or the row has new figures."""
 
-        def __init__(self, row: Any) -> None:
-            super().__init__()
-            self.row = row
+        row: Any
 
     class Chosen(Message):
         """The user wants to go into the row under the cursor."""
 
-    def __init__(self, rows: TreeModel[RowT], *, id: str) -> None:
+    def __init__(self, rows: TreeModel[RowT], *, id: str, sort_step: Callable[[int], object]) -> None:
+        """`sort_step` sorts by the order so many places further in the list; it reverses the rows for 0."""
         super().__init__(id=id)
-        self.rows = rows
+        self.rows, self._sort_step = rows, sort_step
         self.cursor: RowT | None = None
         self.is_touched = False
         """Whether the user has moved or opened anything since this was reset, so that rows must keep their places.
@@ -175,6 +175,12 @@ class TreeRows(RowsView, Generic[RowT]):
         """Return the column of the sign of a row that can be opened."""
         raise NotImplementedError
 
+    def action_sort_step(self, step: int) -> None:
+        self._sort_step(step)
+
+    def action_sort_reverse(self) -> None:
+        self._sort_step(0)
+
     def action_parent(self) -> None:
         if self.cursor is not None:
             self.move_to_row(self.rows.parent_row(self.cursor))
@@ -233,20 +239,24 @@ class KeyTree(TreeRows[Row], can_focus=True):
     class MarksChanged(Message):
         """Other keys are marked."""
 
-    class OpenRequested(Message):
-        """A namespace is to be opened, or with `below` everything under it."""
-
-        def __init__(self, node: Namespace, *, below: bool = False) -> None:
-            super().__init__()
-            self.node = node
-            self.below = below
-
     class ViewChanged(Message):
         """Other rows are in view, or the same ones in another layout."""
 
-    def __init__(self, rows: VisibleRows, facts: RowFactsCache, weights: RowWeights, *, id: str) -> None:
-        """`facts` is looked up at each repaint; `weights` are the sort weights of keys."""
-        super().__init__(rows, id=id)
+    def __init__(
+        self,
+        rows: VisibleRows,
+        facts: RowFactsCache,
+        weights: RowWeights,
+        *,
+        sort_step: Callable[[int], object],
+        open_node: Callable[[Namespace, bool], object],
+    ) -> None:
+        """`facts` is looked up at each repaint; `weights` are the sort weights of keys.
+
+        `open_node` opens a namespace, or if its second argument is true everything under it.
+        """
+        super().__init__(rows, id="tree", sort_step=sort_step)
+        self._open_node = open_node
         self.awaits_cursor = False
         """Whether the row of the cursor, of an earlier scan, is expected to come back; until then it is on no line."""
         self.placed_at: int | None = None
@@ -525,7 +535,7 @@ class KeyTree(TreeRows[Row], can_focus=True):
 
     def _open(self, *, below: bool = False) -> None:
         if (node := self._node_at_cursor) is not None:
-            self.post_message(self.OpenRequested(node, below=below))
+            self._open_node(node, below)
 
     def _close(self) -> None:
         if (node := self._node_at_cursor) is not None:

@@ -21,7 +21,6 @@ from typing import Final
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.message import Message
 from textual.widget import Widget
 
 from rtui.analysis import humanize
@@ -55,17 +54,13 @@ class Panes(Horizontal):
 
     BLANK = True
 
-    class Divided(Message):
-        """The user has given the tree another width, in percent."""
+    def __init__(self, left: Widget, right: Widget, percent: int | None, on_divide: Callable[[int], object]) -> None:
+        """`percent` is the width of the left pane as the user chose it, None for the width in the style sheet.
 
-        def __init__(self, percent: int) -> None:
-            super().__init__()
-            self.percent = percent
-
-    def __init__(self, left: Widget, right: Widget, percent: int | None, *, id: str | None = None) -> None:
-        """`percent` is the width of the left pane as the user chose it, None for the width in the style sheet."""
-        super().__init__(id=id)
-        self.percent = percent
+        `on_divide` is called with another one that the user has chosen.
+        """
+        super().__init__(id="body")
+        self.percent, self._on_divide = percent, on_divide
         self._left, self._right = left, right
         self._is_dragged = False
 
@@ -83,7 +78,7 @@ class Panes(Horizontal):
             if now is None:
                 now = round(100 * self._left.outer_size.width / self.size.width) if self.size.width else DEFAULT_PERCENT
             self._divide_at(now + step)
-            self.post_message(self.Divided(self.percent or now))
+            self._on_divide(self.percent or now)
 
     def _divide_at(self, percent: int) -> None:
         self.percent = max(NARROWEST_TREE, min(WIDEST_TREE, percent))
@@ -115,7 +110,7 @@ class Panes(Horizontal):
             self._is_dragged = False
             self.release_mouse()
             if self.percent is not None:
-                self.post_message(self.Divided(self.percent))
+                self._on_divide(self.percent)
 
 
 class StatusBar(LinkedBar):

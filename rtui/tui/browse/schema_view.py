@@ -9,6 +9,7 @@ There are some thousands of levels at most, so that rows are a plain list.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Final
 
@@ -176,9 +177,10 @@ class SchemaView(TreeRows["Level"], can_focus=True):
         run: Callable[[Work], Worker[None]],
         totals: Callable[[], TreeTotals],
         on_change: Callable[[], object],
+        sort_step: Callable[[int], object],
     ) -> None:
         """`run` starts a worker and cancels the previous one; `on_change` is called when other levels are shown."""
-        super().__init__(SchemaRows(names.rows.sort_order), id="schema")
+        super().__init__(SchemaRows(names.rows.sort_order), id="schema", sort_step=sort_step)
         self.is_shown = False
         self._is_outdated = False
         self._session, self._names, self._tree = session, names, tree
@@ -205,16 +207,14 @@ class SchemaView(TreeRows["Level"], can_focus=True):
 
         names = self._names.rows
         if self._source is None:
-            self._source = SchemaSource(self._run, self.follow, self._say_why_not)
+            refuse = partial(self.notify, title="No schema", severity="warning", markup=False)
+            self._source = SchemaSource(self._run, self.follow, refuse)
         self.is_shown = True
         self.columns = self._tree.columns
         self.sort(names.sort_order, is_reversed=names.is_reversed)
         self._wanted = wanted
         self.follow()
         self.report_cursor()
-
-    def _say_why_not(self, reason: SafeText) -> None:
-        self.notify(reason, title="No schema", severity="warning", markup=False)
 
     def hide(self) -> None:
         """Show it no more, and read no names for it."""

@@ -101,7 +101,8 @@ class BrowseScreen(CommandScreen[None]):
         self.detail_pane = DetailPane(
             session, self._run, pane.totals, pane.row_facts, decoders, registry=registry, id="detail"
         )
-        self.panes = Panes(self.tree_pane, self.detail_pane, self.settings.settings.tree.width, id="body")
+        remember_width = partial(self.settings.choose, "tree.width")
+        self.panes = Panes(pane, self.detail_pane, self.settings.settings.tree.width, remember_width)
         self.title_bar = TitleBar()
         self.status_bar = StatusBar(session, is_filling)
         self.banner = Banner("browse.rescan")
@@ -397,10 +398,6 @@ class BrowseScreen(CommandScreen[None]):
 
     def action_divide(self, step: int) -> None:
         self.panes.widen(step)
-
-    @on(Panes.Divided)
-    def _remember_width(self, event: Panes.Divided) -> None:
-        self.settings.choose("tree.width", event.percent)
 
     def action_sort(self) -> None:
         self.tree_pane.work.choose_sort()

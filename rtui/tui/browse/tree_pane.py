@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.rows.rows import Row
 from rtui.keyspace.slices import Slices
 from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.session import BrowsingSession
 from rtui.tui.browse.columns import FACT_COLUMNS, MORE_FACT_COLUMNS, TreeHeader
@@ -45,22 +47,20 @@ class TreePane(Vertical):
 
     BLANK = True
 
+    @dataclass
     class Sorted(Message):
         """The user has chosen another sort order of the rows."""
 
-        def __init__(self, sort: Sort, *, is_reversed: bool) -> None:
-            super().__init__()
-            self.sort = sort
-            self.is_reversed = is_reversed
+        sort: Sort
+        is_reversed: bool
 
+    @dataclass
     class FactsWanted(Message):
         """These keys are in view, and their facts are not known or may not hold any more."""
 
-        def __init__(self, keys: list[bytes], *, with_more: bool = False) -> None:
-            """`with_more` is whether there is room for lengths, encodings and idle times."""
-            super().__init__()
-            self.keys = keys
-            self.with_more = with_more
+        keys: list[bytes]
+        with_more: bool
+        """Whether there is room for lengths, encodings and idle times."""
 
     def __init__(self, session: BrowsingSession, sort: SortName = "keys", *, id: str | None = None) -> None:
         weights = RowWeights()
@@ -69,12 +69,16 @@ class TreePane(Vertical):
         self._session, self._weights = session, weights
         self.names = names = ShownRows(session.store, order, weights, is_reversed=is_reversed)
         self._facts = RowFactsCache(session.clock)
-        self.key_tree = KeyTree(names.rows, self._facts, weights, id="tree")
+        self.key_tree = KeyTree(
+            *(names.rows, self._facts, weights),
+            sort_step=self._sort_step,
+            open_node=lambda node, below: self.work.open(node, below=below),
+        )
         self.work = RowWork(
             session, names, weights, self.key_tree, show_header=self.show_header, show_sort=self._show_sort
         )
         self.ranking = self.work.ranking
-        self.header = TreeHeader()
+        self.header = TreeHeader(self._go_to_namespace, self.work.sort_by_title)
         self._notice = LinePanel(id="notice")
         self._shown_age = literal("")
         """The shown age of an analysis's figures."""
@@ -83,7 +87,11 @@ class TreePane(Vertical):
         self._search: Worker[None] | None = None
         run = partial(self.run_worker, group="schema", exclusive=True, exit_on_error=False, description="schema")
         self.schema = SchemaView(
-            session, self.names, self.key_tree, run=run, totals=self.totals, on_change=self._schema_changed
+            *(session, self.names, self.key_tree),
+            run=run,
+            totals=self.totals,
+            on_change=self._schema_changed,
+            sort_step=self._sort_step,
         )
 
     def compose(self) -> ComposeResult:
@@ -153,19 +161,16 @@ class TreePane(Vertical):
     def _show_notice(self) -> None:
         is_empty = len(self.key_tree.rows) == 0
         has_no_levels = self.is_schema and not len(self.schema.rows)
-        self._show_rows_or_notice(is_empty or has_no_levels)
+        is_notice = is_empty or has_no_levels
+        if self._notice.display is not is_notice:  # a class of this pane would style every widget in it anew
+            self._notice.display = is_notice
+            for view in (self.key_tree, self.schema):
+                view.styles.height = 0 if is_notice else "1fr"
         if is_empty:
             status, needle, not_searched = self._session.status, self.names.needle, self.names.not_searched
             self._notice.set_content(lambda width: notice_lines(status, needle, width, not_searched=not_searched))
         elif has_no_levels:
             self._notice.set_content(lambda width: prose(literal("Reading the names…"), width, Role.MUTED))
-
-    def _show_rows_or_notice(self, is_empty: bool) -> None:
-        """Show the rows, or the notice in their place; a class of this pane would style every widget in it anew."""
-        if self._notice.display is not is_empty:
-            self._notice.display = is_empty
-            for view in (self.key_tree, self.schema):
-                view.styles.height = 0 if is_empty else "1fr"
 
     def show_figures(self) -> bool:
         """Show in the rows the figures of the latest analysis, as long as it is about these keys.
@@ -193,22 +198,8 @@ class TreePane(Vertical):
         self.schema.follow()
         return has_changed
 
-    # opening and sorting
-
-    @on(KeyTree.OpenRequested)
-    def _open(self, event: KeyTree.OpenRequested) -> None:
-        event.stop()
-        self.work.open(event.node, below=event.below)
-
-    @on(KeyTree.SortRequested)
-    def _sort_requested(self, event: KeyTree.SortRequested) -> None:
-        event.stop()
-        self.work.sort_step(event.step)
-
-    @on(TreeHeader.ColumnClicked)
-    def _column_clicked(self, event: TreeHeader.ColumnClicked) -> None:
-        event.stop()
-        self.work.sort_by_title(event.sort)
+    def _sort_step(self, step: int) -> None:
+        self.work.sort_step(step)
 
     def _show_sort(self, sort: Sort, is_reversed: bool) -> bool:
         """Tell of another order, and sort the schema too; return whether the names are shown."""
@@ -334,10 +325,8 @@ class TreePane(Vertical):
     def _cursor_moved(self) -> None:
         self.show_header()
 
-    @on(TreeHeader.PathClicked)
-    def _path_clicked(self, event: TreeHeader.PathClicked) -> None:
-        event.stop()
-        row = self.names.rows.row_of(event.node)
+    def _go_to_namespace(self, node: Namespace) -> None:
+        row = self.names.rows.row_of(node)
         self.key_tree.call_later(self.key_tree.move_to_row, row)  # a message from here would not get beyond this pane
 
     @on(KeyTree.Jumping)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -66,15 +66,11 @@ class ValuePane(Vertical):
     ValuePane { height: 1fr; }
     """
 
-    class Changed(Message):
-        """The shown part of the value, or the commands available for it, have changed."""
-
+    @dataclass
     class Followed(Message):
         """A row was opened that leads elsewhere: to a key, a namespace or a list of keys."""
 
-        def __init__(self, item: RowItem) -> None:
-            super().__init__()
-            self.item = item
+        item: RowItem
 
     class Left(Message):
         """The user goes back to the tree."""
@@ -88,12 +84,15 @@ class ValuePane(Vertical):
         decoders: ChosenDecoders,
         *,
         registry: RegistryLines | None,
+        on_change: Callable[[], object],
     ) -> None:
+        """`on_change` is called when the shown part of the value, or the commands available for it, have changed."""
         super().__init__(id="value")
+        self._on_change = on_change
         self._registry = registry
         self.trail = Trail()
         self._decoders = decoders
-        self.body = ValueView(id="detail-body")
+        self.body = ValueView(on_change, self.action_open, self._title_clicked)
         self.value = ShownValue()
         self._session, self._run, self._totals = session, run, totals
         self.prompt = ValuePrompt()
@@ -129,11 +128,6 @@ class ValuePane(Vertical):
             Condition.DECODED: is_reading and (self.value.innermost is not None or self.value.can_decode_rows),
         }
 
-    @on(ValueView.Moved)
-    def _moved(self, event: ValueView.Moved) -> None:
-        event.stop()
-        self.post_message(self.Changed())
-
     # going back
 
     def go_back(self) -> bool:
@@ -153,7 +147,7 @@ class ValuePane(Vertical):
             return False
         self.prompt.close()
         self.screen.set_focus(self.body)
-        self.post_message(self.Changed())
+        self._on_change()
         return True
 
     # finding and going
@@ -173,7 +167,7 @@ class ValuePane(Vertical):
 
     def _open_prompt(self, purpose: PromptPurpose, hint: str, value: str = "") -> None:
         self.prompt.ask(purpose, hint, value)
-        self.post_message(self.Changed())
+        self._on_change()
 
     @on(ValuePrompt.Submitted)
     def _typed(self, event: ValuePrompt.Submitted) -> None:
@@ -210,15 +204,15 @@ class ValuePane(Vertical):
         """Go to the next row with the text that was looked for last; return whether there was such a text."""
         if not self._needle or not self.value.is_all_shown:
             return False
-        self._run(partial(self._find_in_rows, self._needle), "find in the value")
-        return True
+        needle, rows = self._needle, self.body.rows
 
-    async def _find_in_rows(self, needle: str) -> None:
-        """Look for a text in slices; that ends where other rows are shown meanwhile."""
-        rows = self.body.rows
-        is_found = await drive(only_while(lambda: self.body.rows is rows, self.body.find_text(needle)))
-        if is_found is False:
-            self.say(SafeText(f"{display_text(needle, limit=40)} is not in the shown text"), literal("Find"))
+        async def find() -> None:
+            is_found = await drive(only_while(lambda: self.body.rows is rows, self.body.find_text(needle)))
+            if is_found is False:
+                self.say(SafeText(f"{display_text(needle, limit=40)} is not in the shown text"), literal("Find"))
+
+        self._run(find, "find in the value")
+        return True
 
     # copying, writing and paging
 
@@ -286,7 +280,7 @@ class ValuePane(Vertical):
         """Show the rows of the value, or of the document opened last; `is_same` keeps the cursor where it is."""
         way = self.trail.before(self.value.detail.key)
         self.body.show(partial(body_rows, self.value, self._totals(), self._registry, way), is_same=is_same)
-        self.post_message(self.Changed())
+        self._on_change()
 
     @property
     def has_keyboard(self) -> bool:
@@ -311,11 +305,6 @@ class ValuePane(Vertical):
             self._open_element(item)
         elif item.kind is ItemKind.TEXT and item.data is not None and self.value.can_open(item):
             self._decode(item.data, literal("line"))
-
-    @on(ValueView.Opened)
-    def _clicked(self, event: ValueView.Opened) -> None:
-        event.stop()
-        self.action_open()
 
     def _open_element(self, item: RowItem) -> None:
         """Open an element; the value of a field that was too large for the page is read now."""
@@ -466,11 +455,9 @@ class ValuePane(Vertical):
             now, is_reversed = self.value.sorted_by
             self._sort_by(now or 1, is_reversed=not is_reversed)
 
-    @on(ValueView.TitleClicked)
-    def _title_clicked(self, event: ValueView.TitleClicked) -> None:
-        event.stop()
+    def _title_clicked(self, column: int) -> None:
         now, is_reversed = self.value.sorted_by
-        self._sort_by(event.column + 1, is_reversed=now == event.column + 1 and not is_reversed)
+        self._sort_by(column + 1, is_reversed=now == column + 1 and not is_reversed)
 
     def say(self, text: SafeText, title: SafeText) -> None:
         self.app.notify(text, title=title, severity="warning", markup=False)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import events
 from textual.binding import BindingType
-from textual.message import Message
 
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.server.facts.preview.page import Meaning, Offer, PreviewCell, PreviewColumn, PreviewRow, Unread
@@ -209,21 +208,15 @@ class ValueView(RowsView, can_focus=True):
     ValueView { height: 1fr; }
     """
 
-    class Moved(Message):
-        """The cursor is on another row."""
-
-    class Opened(Message):
-        """A row was clicked twice."""
-
-    class TitleClicked(Message):
-        """The title of a column was clicked."""
-
-        def __init__(self, column: int) -> None:
-            super().__init__()
-            self.column = column
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(
+        self,
+        on_move: Callable[[], object] = lambda: None,
+        on_open: Callable[[], object] = lambda: None,
+        on_title: Callable[[int], object] = lambda column: None,
+    ) -> None:
+        """They are called when the cursor has moved, and for clicks that open a row or sort by a column."""
+        super().__init__(id="detail-body")
+        self._on_move, self._on_open, self._on_title = on_move, on_open, on_title
         self.rows: tuple[ValueRow, ...] = ()
         self.cursor_line = NOWHERE
         self.marks_changes = False
@@ -321,7 +314,7 @@ class ValueView(RowsView, can_focus=True):
             before, self.cursor_line = self.cursor_line, line
             self.refresh_line(before)
             self.refresh_line(line)
-        self.post_message(self.Moved())
+        self._on_move()
 
     def move_to(self, line: int) -> None:
         """Put the cursor on a line, or on the next line with an item in the same direction.
@@ -329,6 +322,7 @@ class ValueView(RowsView, can_focus=True):
         If there is none, the view scrolls on, so that text above and below the items can be read.
         """
         if self.cursor_line == NOWHERE:
+            self.scroll_top_to(line)
             return
         step = 1 if line >= self.cursor_line else -1
         clamped = max(0, min(line, len(self.rows) - 1))
@@ -343,36 +337,12 @@ class ValueView(RowsView, can_focus=True):
         if step < 0 and self._next_item(found - 1, -1) == NOWHERE and found < self.size.height:
             self.scroll_top_to(0)
 
-    def _scroll(self, lines: int) -> bool:
-        """Scroll if no row has an item; return whether it was done."""
-        if self.cursor_line != NOWHERE:
-            return False
-        self.scroll_relative(y=lines, animate=False, force=True, immediate=True)
-        return True
-
-    def action_cursor_up(self) -> None:
-        if not self._scroll(-1):
-            super().action_cursor_up()
-
-    def action_cursor_down(self) -> None:
-        if not self._scroll(1):
-            super().action_cursor_down()
-
-    def action_page_up(self) -> None:
-        if not self._scroll(1 - self.size.height):
-            super().action_page_up()
-
-    def action_page_down(self) -> None:
-        if not self._scroll(self.size.height - 1):
-            super().action_page_down()
-
-    def action_first(self) -> None:
-        if not self._scroll(-len(self.rows)):
-            super().action_first()
-
-    def action_last(self) -> None:
-        if not self._scroll(len(self.rows)):
-            super().action_last()
+    def move_by(self, lines: int) -> None:
+        """Move the cursor, or scroll if no row has an item."""
+        if self.cursor_line == NOWHERE:
+            self.scroll_relative(y=lines, animate=False, force=True, immediate=True)
+        else:
+            super().move_by(lines)
 
     def find_text(self, text: str) -> Slices[bool]:
         """Go in slices to the next row with this text, from the top again after the last; return whether there is one.
@@ -396,11 +366,11 @@ class ValueView(RowsView, can_focus=True):
             return
         column = self.rows[line].column_at(event.x)
         if column is not None:
-            self.post_message(self.TitleClicked(column))
+            self._on_title(column)
         elif self.rows[line].item is not None:
             self._put(line)
             if event.chain == 2 or (self.item is not None and self.item.kind is ItemKind.BY_SIZE):
-                self.post_message(self.Opened())
+                self._on_open()
 
 
 class PromptPurpose(StrEnum):

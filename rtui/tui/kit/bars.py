@@ -11,7 +11,6 @@ from typing import ClassVar, Final, Protocol, runtime_checkable
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
-from textual.message import Message
 from textual.reactive import Reactive
 from textual.widgets import Input
 
@@ -92,13 +91,6 @@ class Banner(Bar):
 class FooterBar(Bar):
     """The commands that make sense at the moment, with their keys; a click runs one."""
 
-    class Clicked(Message):
-        """A command was clicked."""
-
-        def __init__(self, command: ScreenCommand) -> None:
-            super().__init__()
-            self.command = command
-
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._commands: tuple[ScreenCommand, ...] = ()
@@ -118,11 +110,11 @@ class FooterBar(Bar):
             self._commands, self._message, self._first = shown, message, first
             self.set_line(self._line)
 
-    def on_click(self, event: events.Click) -> None:
+    async def on_click(self, event: events.Click) -> None:
         x = line_width(self._message) + (_BETWEEN if self._message else 1)
         for command, width in self._fitting(self.size.width - x):
             if x <= event.x < x + width:
-                self.post_message(self.Clicked(command))
+                await self.screen.run_action(command.action)
                 return
             x += width + _BETWEEN
 
@@ -159,23 +151,12 @@ class TabBar(Bar):
     TabBar { background: $background; }
     """
 
-    class Chosen(Message):
-        """A title was clicked."""
-
-        def __init__(self, bar: TabBar, index: int) -> None:
-            super().__init__()
-            self.bar = bar
-            self.index = index
-
-        @property
-        def control(self) -> TabBar:
-            """The bar, for handlers that are for one of several."""
-            return self.bar
-
-    def __init__(self, action_of: Callable[[Span], str | None] = lambda span: None, *, id: str | None = None) -> None:
-        """`action_of` returns the action of a piece of a note, None for one that has none."""
+    def __init__(
+        self, choose: Callable[[int], object], action_of: Callable[[Span], str | None] = lambda span: None, *, id: str
+    ) -> None:
+        """`choose` gets the number of a clicked title; `action_of` returns the action of a piece of a note."""
         super().__init__(id=id)
-        self._action_of = action_of
+        self._choose, self._action_of = choose, action_of
 
     async def on_click(self, event: events.Click) -> None:
         """Choose the title under the mouse, or run the action of the clicked text."""
@@ -184,7 +165,7 @@ class TabBar(Bar):
             is_title = span.role in (Role.TAB, Role.TAB_ON)
             end = x + line_width((span,))
             if is_title and x <= event.x < end:
-                self.post_message(self.Chosen(self, index))
+                self._choose(index)
                 return
             if x <= event.x < end and (action := self._action_of(span)) is not None:
                 await self.screen.run_action(action)

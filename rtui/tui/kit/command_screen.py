@@ -110,12 +110,11 @@ class FoundPlace:
 Place = TreePlace | PanelPlace | FoundPlace | LogPlace | ServerPlace
 
 
+@dataclass
 class Leaving(Message):
     """A screen is about to show another place than this one, because the user jumps there."""
 
-    def __init__(self, place: Place) -> None:
-        super().__init__()
-        self.place = place
+    place: Place
 
 
 class History:
@@ -304,13 +303,12 @@ class ServerLeft(Message):
     """The user wants to go back to the servers that the shown one was chosen from."""
 
 
+@dataclass
 class HoldKeypresses(Message):
     """Hold further keys until the effect of the last one is shown, such as the row that it goes to."""
 
-    def __init__(self, is_over: Callable[[], bool]) -> None:
-        """`is_over` returns whether that effect is shown."""
-        super().__init__()
-        self.is_over = is_over
+    is_over: Callable[[], bool]
+    """Returns whether that effect is shown."""
 
 
 class CommandScreen(FocusScreen[ScreenResultType]):
@@ -389,10 +387,6 @@ class CommandScreen(FocusScreen[ScreenResultType]):
         error = event.worker.error
         if event.state is WorkerState.ERROR and error is not None and self.should_notify(error):
             self.notify(failure_notice(error), title=event.worker.description, severity="error", markup=False)
-
-    @on(FooterBar.Clicked)
-    async def _footer_clicked(self, event: FooterBar.Clicked) -> None:
-        await self.run_action(event.command.action)
 
 
 MOST_FRAMES = 12

@@ -304,13 +304,6 @@ class RowsView(PaintedView):
     }
     """
 
-    class SortRequested(Message):
-        """The user wants another order of rows: `step` places further in the list, or reversed for 0."""
-
-        def __init__(self, step: int = 0) -> None:
-            super().__init__()
-            self.step = step
-
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.cursor_line = 0
@@ -343,23 +336,20 @@ class RowsView(PaintedView):
         """Scroll so that this row, or the first one, is the top one."""
         self.scroll_to(y=max(0, line), animate=False, force=True, immediate=True)
 
-    def action_sort_step(self, step: int) -> None:
-        self.post_message(self.SortRequested(step))
-
-    def action_sort_reverse(self) -> None:
-        self.post_message(self.SortRequested())
+    def move_by(self, lines: int) -> None:
+        self.move_to(self.cursor_line + lines)
 
     def action_cursor_up(self) -> None:
-        self.move_to(self.cursor_line - 1)
+        self.move_by(-1)
 
     def action_cursor_down(self) -> None:
-        self.move_to(self.cursor_line + 1)
+        self.move_by(1)
 
     def action_page_up(self) -> None:
-        self.move_to(self.cursor_line - max(1, self.size.height - 1))
+        self.move_by(-max(1, self.size.height - 1))
 
     def action_page_down(self) -> None:
-        self.move_to(self.cursor_line + max(1, self.size.height - 1))
+        self.move_by(max(1, self.size.height - 1))
 
     def action_first(self) -> None:
         self.move_to(0)

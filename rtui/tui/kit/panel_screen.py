@@ -76,7 +76,7 @@ class PanelView(Vertical):
         super().__init__(id=id)
         self._around = around
         self.table = ReportTable(id="table")
-        self.titles_bar = TabBar(id="lists")
+        self.titles_bar = TabBar(self._title_clicked, id="lists")
         self.in_place = LinePanel(id="offer")
         self.lists: Sequence[str] = ()
         """The ids of the panel's lists; empty while other lines stand in their place."""
@@ -135,11 +135,9 @@ class PanelView(Vertical):
             self.show_around()
             self.post_message(self.Changed())
 
-    @on(TabBar.Chosen, "#lists")
-    def _title_clicked(self, event: TabBar.Chosen) -> None:
-        event.stop()
-        if event.index < len(self.lists):
-            self.choose_list(self.lists[event.index])
+    def _title_clicked(self, index: int) -> None:
+        if index < len(self.lists):
+            self.choose_list(self.lists[index])
 
 
 def key_hint(enter: SafeText, escape: SafeText) -> Line:
@@ -387,7 +385,8 @@ class PanelScreen(RowsScreen[ScreenResultType]):
         """
         super().__init__()
         self.view, self.bar_below_tabs = view, bar
-        self.title_bar, self.tab_bar, self.banner = TitleBar(), TabBar(id="panels"), Banner(remedy)
+        self.title_bar, self.banner = TitleBar(), Banner(remedy)
+        self.tab_bar = TabBar(lambda index: self.action_show_panel(self._panel_ids[index]), id="panels")
         self.status_bar = LinkedBar(action_of, id="status")
         self.filter_input = FilterInput("part of a name", keys_hint=FILTER_HINT)
         self.file_input = self.file_line()
@@ -430,10 +429,6 @@ class PanelScreen(RowsScreen[ScreenResultType]):
 
     def action_next_panel(self, step: int = 1) -> None:
         self.action_show_panel(following(self._panel_ids, self._panel_id, step))
-
-    @on(TabBar.Chosen, "#panels")
-    def _tab_clicked(self, event: TabBar.Chosen) -> None:
-        self.action_show_panel(self._panel_ids[event.index])
 
     @property
     def copies(self) -> Sequence[Copy]:

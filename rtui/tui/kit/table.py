@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import ClassVar, Final
 
-from textual import events, on
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -14,11 +13,10 @@ from textual.message import Message
 from textual.worker import Worker
 
 from rtui.analysis.report.tables.table import Subject, Table
-from rtui.keyspace.slices import Slices
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.choice import SortScreen, sort_commands
 from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand, bindings, move_commands
-from rtui.tui.kit.command_screen import Work, drive
+from rtui.tui.kit.command_screen import drive
 from rtui.tui.kit.line_view import LinePanel, OpenRows, set_content_height
 from rtui.tui.kit.styled_text import Line, flashing, literal, width_of
 from rtui.tui.kit.table_rows import (
@@ -60,14 +58,9 @@ class TableBody(OpenRows, can_focus=True):
     class Highlighted(Message):
         """The cursor has moved, or the row under it has changed."""
 
-    class SortChoiceRequested(Message):
-        """The user wants to choose the column that the rows are sorted by."""
-
-    class Resized(Message):
-        """The width of the rows has changed."""
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, table: ReportTable) -> None:
+        super().__init__(id="table-body")
+        self._table = table
         self.rows = TableRows(EMPTY, TableState())
         self.column_layout = TableLayout()
         self.is_marked: IsMarked | None = None
@@ -146,10 +139,16 @@ class TableBody(OpenRows, can_focus=True):
         return flashing(line) if self.marks_changes and has_changed(rows.table, rows.cells(number)) else line
 
     def on_resize(self) -> None:
-        self.post_message(self.Resized())
+        self._table.fit()
 
     def action_sort(self) -> None:
-        self.post_message(self.SortChoiceRequested())
+        self._table.choose_sort()
+
+    def action_sort_step(self, step: int) -> None:
+        self._table.sort_step(step)
+
+    def action_sort_reverse(self) -> None:
+        self._table.sort_step(0)
 
 
 AT_ONCE_ROWS: Final = 500
@@ -170,7 +169,7 @@ class ReportTable(Vertical):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._header = LinePanel(id="table-header")
-        self.body = TableBody(id="table-body")
+        self.body = TableBody(self)
         self._key: object = None
         self._state = TableState()
         self._arranging: Worker[None] | None = None
@@ -225,19 +224,16 @@ class ReportTable(Vertical):
         self._rearrange()
         self.post_message(self.Sorted())
 
-    @on(TableBody.SortRequested)
-    def _sort(self, event: TableBody.SortRequested) -> None:
-        event.stop()
+    def sort_step(self, step: int) -> None:
+        """Sort by the column `step` places further; reverse the order for 0."""
         state, names = self._state, self._sorts
         at = names.index(state.sort) if state.sort in names else 0
-        if event.step:
-            self._sort_by(names[(at + event.step) % len(names)], is_reversed=False)
+        if step:
+            self._sort_by(names[(at + step) % len(names)], is_reversed=False)
         else:
             self._sort_by(state.sort, is_reversed=not state.is_reversed)
 
-    @on(TableBody.SortChoiceRequested)
-    def _choose_sort(self, event: TableBody.SortChoiceRequested) -> None:
-        event.stop()
+    def choose_sort(self) -> None:
         state, names = self._state, self._sorts
 
         def chosen(choice: int | None) -> None:
@@ -266,14 +262,14 @@ class ReportTable(Vertical):
             self._arranging.cancel()
         if _is_long_work(table, state):
             work = TableRows.in_slices(table, state, self.rows, holds=holds)
-            arranging: Work = partial(self._show_arranged, work, is_same=is_same)
-            self._arranging = self.run_worker(arranging, exit_on_error=False, description="sorting and filtering")
+
+            async def arrange() -> None:
+                self._show_rows(await drive(work), is_same=is_same)
+                self.post_message(self.Arranged())
+
+            self._arranging = self.run_worker(arrange, exit_on_error=False, description="sorting and filtering")
         else:
             self._show_rows(TableRows(table, state, self.rows.order if holds else None), is_same=is_same)
-
-    async def _show_arranged(self, work: Slices[TableRows], *, is_same: bool) -> None:
-        self._show_rows(await drive(work), is_same=is_same)
-        self.post_message(self.Arranged())
 
     def _show_rows(self, rows: TableRows, *, is_same: bool) -> None:
         self._fit_columns(rows)
@@ -281,9 +277,8 @@ class ReportTable(Vertical):
         show(rows)
         self._show_header()
 
-    @on(TableBody.Resized)
-    def _resized(self, event: TableBody.Resized) -> None:
-        event.stop()
+    def fit(self) -> None:
+        """Fit the columns to the width of the rows."""
         self._fit_columns(self.rows)
         self._show_header()
         self.body.refresh()
