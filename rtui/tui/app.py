@@ -250,7 +250,6 @@ class RtuiApp(TerminalApp):
         self._show_wanted_keys()
 
     def _show_waiting(self, session: BrowsingSession) -> None:
-        """Show the reason for which a connection is retried, such as a server that is loading."""
         link = session.status.link
         if isinstance(link, Lost) and link.reason is not None:
             self._show_error(link.reason, is_final=False)

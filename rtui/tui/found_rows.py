@@ -82,7 +82,6 @@ def columns_for(query: Query, chosen: Sequence[str] = USUAL) -> tuple[str, ...]:
 
 
 def facts_of(columns: Sequence[str]) -> tuple[Fact, ...]:
-    """Return the facts that columns show, besides the name."""
     facts = [COLUMNS[name].fact for name in columns]
     return tuple(fact for fact in facts if fact is not None and fact is not Fact.NAME)
 

@@ -339,7 +339,6 @@ class FoundView(Vertical):
             self.fit()
 
     def sort_by(self, name: str | None, *, is_reversed: bool = False) -> None:
-        """Sort by a column; the cursor stays with its key."""
         self.rows.sort, self.rows.is_reversed = name, is_reversed
         self.fit()
         self._begin_sorting()

@@ -245,7 +245,6 @@ class Loaded:
         return ranked([*entries, *((match, self._entry(GotoKind.KEY, name)) for match, name in keys)])
 
     def asked(self, name: bytes) -> Destination:
-        """Return the entry that asks the server for a key of exactly this name."""
         note = literal("looks up exactly this key on the server")
         return Destination(GotoKind.KEY, display(name, limit=NAME_LIMIT), name, note, lambda: self._look_up(name))
 
@@ -305,7 +304,6 @@ class GotoScreen(ModalScreen[Destination | None], FocusScreen[Destination | None
         self._find(self.line.value)
 
     def add(self, entries: Sequence[Destination]) -> None:
-        """Offer more entries, which took some time to be found."""
         self._entries += entries
         self._find(self.line.value)
 
@@ -397,7 +395,6 @@ class GotoScreen(ModalScreen[Destination | None], FocusScreen[Destination | None
         self.line.cursor_position = len(text)
 
     def on_click(self, event: events.Click) -> None:
-        """Close the list when the screen beside it is clicked."""
         if event.widget is self:
             self.dismiss(None)
 

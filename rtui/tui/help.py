@@ -197,7 +197,6 @@ class Entry:
         return not self.text
 
     def has(self, words: Sequence[str]) -> bool:
-        """Whether all words, in small letters, are in it."""
         whole = f"{self.term} {self.title} {self.text} {self.words}".casefold()
         return all(word in whole for word in words)
 

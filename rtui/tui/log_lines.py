@@ -85,11 +85,9 @@ class LogRows:
 
     @property
     def entries(self) -> int:
-        """The number of entries that the filter keeps."""
         return sum(map(len, self))
 
     def line_of(self, wanted: LogEntry) -> int | None:
-        """Return the line that an entry is in, None if it is not kept."""
         return next((line for line, row in enumerate(self) if wanted in row), None)
 
     def load(self) -> Slices[None]:

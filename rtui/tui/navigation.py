@@ -104,7 +104,6 @@ class Navigation:
 
     @property
     def _browse_screen(self) -> BrowseScreen | None:
-        """The screen of the tree, whatever lies over it; None before there is one."""
         return next((screen for screen in self._app.screen_stack if isinstance(screen, BrowseScreen)), None)
 
     async def _uncover_tree(self) -> BrowseScreen | None:
@@ -382,7 +381,6 @@ class Navigation:
 
     @property
     def _place(self) -> Place | None:
-        """The place that is shown; None on a screen that has no place to come back to."""
         return self._app.screen.place if isinstance(self._app.screen, CommandScreen) else None
 
     async def go_back(self) -> None:
@@ -401,7 +399,6 @@ class Navigation:
             await self._show_place(place)
 
     async def go_to(self, place: Place) -> None:
-        """Remember the current place, and go to another one."""
         self._remember_place()
         await self._show_place(place)
 

@@ -167,7 +167,6 @@ class ReplayApp(RtuiApp):
 
     @property
     def next_input(self) -> Input | None:
-        """The next input, None at the end."""
         inputs = self.recording.inputs
         return inputs[self.fed] if self.fed < len(inputs) else None
 
@@ -190,13 +189,11 @@ class ReplayApp(RtuiApp):
             self.post_message(mouse_event(line))
 
     def _move_cursor(self, tree: KeyTree, place: tuple[bool, bytes]) -> None:
-        """Put the cursor on the row of a place, if it is among the first `MOST_SOUGHT`."""
         if tree.cursor_place != place:
             rows = tree.rows.window(0, min(len(tree.rows), MOST_SOUGHT))
             tree.move_to_row(next((row for row in rows if (row.kind is RowKind.KEY, row.key()) == place), None))
 
     def _resize_frame(self) -> None:
-        """Set the recorded size, as far as the terminal has it."""
         size = self.frame_size
         if self.terminal is not None:
             size = Size(*self.terminal.interface_size(size.width, size.height))
@@ -307,7 +304,6 @@ def replay_driver(driver_class: type[Driver], app: ReplayApp) -> type[Driver]:
                 super().send_message(message)
 
         def write(self, data: str) -> None:
-            """Write all but sequences for the clipboard."""
             if not _TO_CLIPBOARD.search(data):
                 super().write(data)
 
@@ -433,7 +429,6 @@ async def frames(recording: Recording, *, palette: Palette = Palette.TRUE) -> As
 
 
 async def picture_of(recording: Recording, until_ms: float, *, is_svg: bool) -> str:
-    """Return the screen at a time, as a picture or as text."""
     async with frames(recording) as shown:
         await shown.play(until_ms)
         return shown.svg() if is_svg else shown.text()

@@ -212,13 +212,11 @@ def run_report(report: Report, options: BrowseOptions, before: Report | None = N
 
 
 def run_fleet(fleet: Fleet, options: BrowseOptions) -> int:
-    """Show many servers until the user leaves; returns the exit code."""
     settings = SettingsFile.opened(settings_path())
     app = FleetApp(fleet, options, palette=terminal_palette(), settings=settings, recent=RecentServers())
     return app.run() or 0
 
 
 def run_samples(health: SavedHealth, options: BrowseOptions) -> int:
-    """Show samples of servers that were saved, until the user leaves; returns the exit code."""
     settings = SettingsFile.opened(settings_path())
     return SamplesApp(health, options, palette=terminal_palette(), settings=settings).run() or 0

@@ -209,7 +209,6 @@ class ServerScreen(PanelScreen[bytes | None]):
 
     @property
     def node(self) -> SafeText | None:
-        """The node whose panels are shown; None before any has answered."""
         nodes = self.source.nodes
         return self.states.node if self.states.node in nodes else next(iter(nodes), None)
 

@@ -232,7 +232,6 @@ class ReportStates(PanelStates):
     charts: Charts = field(default_factory=Charts)
 
     def put(self, panel_id: str, state: PanelState | None) -> None:
-        """Choose a panel, and its state unless that is None."""
         self.panel_id = panel_id
         if state is not None:
             self.by_panel[panel_id] = state

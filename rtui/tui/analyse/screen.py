@@ -102,7 +102,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
 
     @property
     def report(self) -> Report | None:
-        """The report that is shown, None while it has no keys."""
         return self.view.report
 
     def on_mount(self) -> None:

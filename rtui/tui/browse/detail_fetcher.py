@@ -216,7 +216,6 @@ class DetailFetcher:
         self.turn(Page(find=find))
 
     def go_back(self) -> bool:
-        """Go back from matches, or from a place, to the previous page; return whether there was one."""
         if not self._left or self.readable.facts is None:
             return False
         self.turn(self._left.pop())

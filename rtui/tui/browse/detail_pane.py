@@ -155,7 +155,6 @@ class DetailPane(Vertical):
             self.fetcher.refresh()
 
     def update_namespace(self, *, complete: bool) -> None:
-        """Show the current figures of a namespace; `complete` is whether they are totals."""
         detail = self.detail
         if detail.row is not None and detail.key is None:
             self._show(detail)

@@ -129,7 +129,6 @@ class DecodedDocument:
         return SafeText(f"first {size(len(self.data))}{total}")
 
     def toggled(self, path: tuple[int, ...], *, fold: bool | None = None) -> DecodedDocument:
-        """Return the document with a node folded, or unfolded, or toggled for None."""
         wanted = path not in self.folded if fold is None else fold
         return replace(self, folded=self.folded | {path} if wanted else self.folded - {path})
 
@@ -327,7 +326,6 @@ def _quoted(node: ValueNode) -> str:
 
 
 def _plain_pieces(node: ValueNode) -> list[DisplayedPiece]:
-    """Return a name or a single value: text between quotes."""
     if isinstance(node.value, bytes):
         return value_pieces(node.value, limit=_TEXT_LIMIT)
     found = value_text_pieces(node.value, limit=_TEXT_LIMIT)

@@ -148,7 +148,6 @@ class TreeRows(RowsView, Generic[RowT]):
         self.call_later(lambda: self.post_message(self.Highlighted(self.cursor)))
 
     def _index(self, row: RowT | None) -> int | None:
-        """Return the number of a row, None when it is not visible."""
         return None if row is None else self.rows.index_of(row)
 
     def move_to_row(self, row: RowT | None) -> None:
@@ -297,7 +296,6 @@ class KeyTree(TreeRows[Row], can_focus=True):
         self.refresh()
 
     def show_figures(self, figures: TreeFigures | None) -> None:
-        """Show the figures of an analysis, None for no analysis, in the columns of namespaces."""
         is_other_layout = (figures is None) is not (self.figures is None)
         self.figures = figures
         self._show_more(is_other_layout=is_other_layout)

@@ -141,7 +141,6 @@ class RowWeights:
         return lambda ordinals: [weights.get(name, inf) for name in keys.names_at(ordinals)]
 
     def idle_s(self, node: Namespace, name: bytes) -> float | None:
-        """Return the idle time of a key in seconds when it was asked; None if unknown."""
         weight = self._keys.get((node, Sort.IDLE), {}).get(name, inf)
         return None if weight == inf else -weight
 
@@ -155,7 +154,6 @@ class RowWeights:
             del self._keys[next(iter(self._keys))]
 
     def forget(self) -> None:
-        """Forget the facts fetched for keys, so that they are asked for again."""
         self._keys.clear()
 
 

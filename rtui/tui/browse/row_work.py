@@ -248,7 +248,6 @@ class RowWork:
         return node.root is self.names.rows.store.root
 
     def refresh_rows(self) -> None:
-        """Show rows that were added to or removed from the store."""
         self._remember_open()
         with self.key_tree.keeping_position():
             pass
@@ -262,7 +261,6 @@ class RowWork:
             self._reverse()
 
     def sort_by_title(self, sort: Sort) -> None:
-        """Sort by the column whose title was clicked, or the other way."""
         if sort is self.names.rows.sort_order:
             self._reverse()
         elif len(self.key_tree.rows):

@@ -245,7 +245,6 @@ class SchemaSource:
             self._worker = self._run(walk)
 
     def stop(self) -> None:
-        """End a walk that is under way; it begins again when it is wanted."""
         if self._worker is not None and not self._worker.is_finished:
             self._worker.cancel()
             self._names = None
@@ -284,7 +283,6 @@ class NamePatterns:
         return store.keys != self._of if is_complete else store.keys > self._of * GROWTH
 
     def is_of(self, store: NamespaceStore) -> bool:
-        """Return whether these are the patterns of this store, and it has not been emptied since."""
         return store is self._store and store.root is self._root
 
     def work(self) -> Steps[Report]:

@@ -217,7 +217,6 @@ class SchemaView(TreeRows["Level"], can_focus=True):
         self.report_cursor()
 
     def hide(self) -> None:
-        """Show it no more, and read no names for it."""
         self.is_shown = False
         if self._source is not None:
             self._source.stop()
@@ -338,7 +337,6 @@ class SchemaView(TreeRows["Level"], can_focus=True):
         return indent_cells(row.depth, self.row_layout.name_cells) if row.node.children else None
 
     def jump(self, typed: str) -> None:
-        """Go to the first sibling of the level under the cursor that begins with the typed text."""
         if self.cursor is not None and typed:
             self.move_to_row(self.rows.find_sibling(self.cursor, typed.encode()))
 

@@ -315,7 +315,6 @@ class BrowseScreen(CommandScreen[None]):
 
     @property
     def cursor_place(self) -> tuple[bool, bytes] | None:
-        """Whether the row under the cursor is a key, and its name or the prefix of its keys; None without rows."""
         return self.tree_pane.key_tree.cursor_place
 
     def show_place(self, place: TreePlace) -> None:
@@ -481,7 +480,6 @@ class BrowseScreen(CommandScreen[None]):
         self.footer_bar.show_commands(commands, self._jump, OF_VALUE if is_reading else ())
 
     def _run(self, work: Callable[[], Coroutine[Any, Any, object]], what: str) -> Worker[Any]:
-        """Start a worker; newer work with the same description replaces it."""
         return self.run_worker(work, group=what, exclusive=True, exit_on_error=False, description=what)
 
     @on(Worker.StateChanged)

@@ -236,7 +236,6 @@ class Trail:
         """Where each step began, and the key that it led to."""
 
     def follow(self, origin: TreePlace, key: bytes) -> None:
-        """Follow a reference to a key from a place in the tree."""
         if origin.name is None or not self._leads_to(origin.name):
             self._steps.clear()
         self._steps.append((origin, key))

@@ -233,7 +233,6 @@ class TreePane(Vertical):
             (self.reveal if is_key else self.reveal_namespace)(name)
 
     def _schema_changed(self) -> None:
-        """Show the header of the current rows, and a notice in place of missing ones."""
         self._show_notice()
         self.show_header()
 

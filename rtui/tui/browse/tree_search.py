@@ -58,7 +58,6 @@ class TreeSearch:
 
     @property
     def needle(self) -> bytes | None:
-        """The text that names are filtered by; None for no such filter."""
         return self._tree_pane.names.needle
 
     @property
@@ -156,8 +155,6 @@ class TreeSearch:
         self.hold_keypresses(self._run(go, "look up"))
 
     def hold_keypresses(self, looking_up: Worker[Any]) -> None:
-        """Hold keypresses until a key has been looked up and its row is reached."""
-
         def is_over() -> bool:
             return looking_up.is_finished and not self._tree_pane.is_going
 

@@ -252,7 +252,6 @@ class ValuePane(Vertical):
             choose_copy(self, value_copies(self._session.target, self.value, self.body.item, self._read_whole))
 
     def _read_whole(self, make: Callable[[bytes], bytes | Unknown]) -> None:
-        """Read the whole string, and copy the result of `make`."""
         facts = self.value.detail.facts
         if facts is not None:
             self._writer.copy(partial(self._session.keys.string_windows, facts), MAX_COPY_BYTES, make)

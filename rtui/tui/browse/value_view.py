@@ -74,7 +74,6 @@ class RowItem:
     behind: Behind | None = None
 
     def cell(self, meaning: Meaning) -> PreviewCell:
-        """Return the first cell of this meaning, None if there is none."""
         for column, cell in zip(self.columns, self.cells, strict=False):
             if column.meaning is meaning:
                 return cell
@@ -82,7 +81,6 @@ class RowItem:
 
     @property
     def name(self) -> bytes | None:
-        """The name of a field, or a member."""
         found = self.cell(Meaning.NAME)
         return found if isinstance(found, bytes) else None
 

@@ -187,7 +187,6 @@ class SafeLines:
         return self._safe(lines) if separator else b""
 
     def end(self) -> bytes:
-        """Return the last line, if it has no end of its own."""
         return self._safe(self._rest) if self._rest else b""
 
     @staticmethod

@@ -204,6 +204,5 @@ class SortScreen(AnswerScreen[int | None]):
     """Returns the number of the chosen sort order, None if none was chosen."""
 
     def __init__(self, names: Sequence[SafeText], now: int) -> None:
-        """`now` is the number of the current sort order."""
         answers = [(at, SafeText(f"{'•' if at == now else ' '} {name}")) for at, name in enumerate(names)]
         super().__init__(literal("Sort by"), "enter sorts · esc closes", answers, at=now)

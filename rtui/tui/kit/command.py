@@ -196,7 +196,6 @@ def move_commands(owner: Owner, row: str = "row", when: tuple[Condition, ...] = 
 
 
 def footer_commands(commands: Iterable[ScreenCommand]) -> list[ScreenCommand]:
-    """Return the commands that have a place in the footer, in the footer's order."""
     return sorted((command for command in commands if command.footer), key=lambda command: command.footer)
 
 

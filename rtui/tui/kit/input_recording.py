@@ -56,7 +56,6 @@ class InputRecording:
         self._recorder.begin(header)
 
     def watch(self) -> None:
-        """Look now and then where the cursor is, and whether the recording goes on."""
         self._timer = self._app.set_interval(RECORDER_POLL_S, self._look)
 
     def add(self, event: events.Event) -> None:

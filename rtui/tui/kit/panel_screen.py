@@ -95,7 +95,6 @@ class PanelView(Vertical):
 
     @property
     def subject(self) -> Subject:
-        """The subject of the row under the cursor, None if there is no row."""
         return self.table.body.subject if self.lists else None
 
     @property
@@ -181,7 +180,6 @@ def notice_lines(title: SafeText, role: Role, width: int, *texts: SafeText) -> l
 
 
 def nothing_left_lines(rows: TableRows, among: SafeText, width: int) -> list[Line]:
-    """Return the lines in place of a table whose filter matches no row."""
     text = SafeText(f"No row{among} has {display_text(rows.state.filter_text, limit=60)}")
     return notice_lines(text, Role.STRONG, width, literal("Press Escape to show all rows again."))
 

@@ -142,7 +142,6 @@ class QueryLine(FilterInput):
 
     @property
     def saved(self) -> Mapping[str, str]:
-        """The queries that were saved for the server, by their names."""
         return saved_queries(self._settings.settings, self._target)
 
     @property
@@ -193,7 +192,6 @@ class QueryLine(FilterInput):
         self.hint.set_content(lambda width: hint_lines(reading, completion, tried, width, is_refused=is_refused))
 
     def refuse(self) -> None:
-        """Go to the first problem in the line, and show it."""
         self._refused = self.value
         self.cursor_position = min(self.reading.problems[0].span.end, len(self.value))
         self.show_hint()

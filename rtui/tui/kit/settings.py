@@ -110,7 +110,6 @@ class SettingsError(ValueError):
 
 
 def settings_path() -> Path:
-    """Return the path of `settings.toml` in the user's configuration folder for rtui."""
     return config_folder() / "settings.toml"
 
 
@@ -153,7 +152,6 @@ class SettingsFile:
             self._writing = loop.create_task(self._write_soon(), name="rtui settings")
 
     async def close(self) -> None:
-        """Write choices that are not in the file yet."""
         if self._writing is not None:
             await self._writing
         if self._unwritten:

@@ -101,7 +101,6 @@ def type_role(type_name: bytes | None) -> Role:
 
 
 def fill_role(type_name: bytes | None) -> Role:
-    """Return the role of a filled area that stands for a Redis type."""
     return Role(f"fill-{type_role(type_name)}")
 
 

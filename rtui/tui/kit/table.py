@@ -210,7 +210,6 @@ class ReportTable(Vertical):
             self.body.repaint_changes()
 
     def filter(self, text: str) -> None:
-        """Show only the rows with a text in them; all for an empty one."""
         self._state.filter_text = text
         self._rearrange()
 
@@ -278,7 +277,6 @@ class ReportTable(Vertical):
         self._show_header()
 
     def fit(self) -> None:
-        """Fit the columns to the width of the rows."""
         self._fit_columns(self.rows)
         self._show_header()
         self.body.refresh()
@@ -293,7 +291,6 @@ class ReportTable(Vertical):
         self._header.show([header_line(self.rows.table, self.body.column_layout, self._order())])
 
     def _order(self) -> ColumnOrder | None:
-        """Return the order of the rows: the user's, else the order of the table as it was made."""
         state, made = self._state, self._made
         if state.sort is not None:
             return ColumnOrder(state.sort, state.is_reversed)

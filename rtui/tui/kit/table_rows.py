@@ -138,7 +138,6 @@ class TableRows:
         return self._identities[self._shown[line]]
 
     def line_of(self, identity: Hashable) -> int | None:
-        """Return the line of a row, None if it is not shown."""
         return None if identity is None else self._lines.get(identity)
 
     def subject(self, line: int) -> Subject:
@@ -151,7 +150,6 @@ class TableRows:
         return self._texts_of(self._shown[line])
 
     def shown(self) -> Table:
-        """Return a table of the rows that are shown, in their order."""
         return self.table.picked(self._shown)
 
     def _texts_of(self, index: int) -> tuple[SafeText, ...]:

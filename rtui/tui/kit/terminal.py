@@ -234,7 +234,6 @@ class KeySerialiser:
         return False
 
     def follow(self, key: events.Key, node: DOMNode) -> None:
-        """Follow a key from `node` up to the application, `ROUNDS` times."""
         self._follow(key, node, node, ROUNDS)
 
     def _follow(self, key: events.Key, node: DOMNode, first: DOMNode, rounds: int) -> None:

@@ -46,7 +46,6 @@ def palette_of(console: Console) -> Palette:
 
 
 def terminal_palette() -> Palette:
-    """Return how many colours the terminal of this process shows."""
     return palette_of(Console(force_terminal=True, legacy_windows=False))
 
 
