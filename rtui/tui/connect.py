@@ -481,15 +481,11 @@ def _answers(
     status: AnalysisStatus, before: Target, after: Target, *, can_wait: bool
 ) -> Iterator[tuple[Answer, SafeText]]:
     yield Answer.STAY, literal("Stay")
-    if can_wait and _is_same_server(before, after):
+    addresses = ((one.host, one.port, one.socket_path) for one in (before, after))
+    if can_wait and len(set(addresses)) == 1:
         yield Answer.PAUSE, SafeText(f"Pause it until you return to db{before.db}: one run at a time per server")
     elif can_wait:
         yield Answer.GO_ON, SafeText(f"Let it run; choose {before.label} again to return to it")
         yield Answer.PAUSE, literal("Pause it until you return")
     kept = "is kept as a partial report" if status.is_kept else "is lost, since reports are not kept"
     yield Answer.END, SafeText(f"Stop it: the result {kept}")
-
-
-def _is_same_server(one: Target, other: Target) -> bool:
-    """Return whether two targets are databases of one server, as far as their addresses tell."""
-    return (one.host, one.port, one.socket_path) == (other.host, other.port, other.socket_path)

@@ -179,7 +179,10 @@ class FindScreen(RunScreen[bytes | None]):
 
     def _show_bars(self) -> None:
         rows, search, shows_cost = self.rows, self.search, self.shows_cost
-        self._show_rows_or_reason()
+        is_empty = not len(rows)
+        if self.nothing.display is not is_empty:  # a class of the screen would style every widget anew
+            self.nothing.display = is_empty
+            self.view.styles.height = 0 if is_empty else "1fr"
         clock_s = self.session.clock()
         self.query_bar.set_line(lambda width: found_rows.query_line(rows, clock_s, width))
         self.nothing.set_content(lambda width: [] if len(rows) else found_rows.in_place_lines(search, width))
@@ -191,13 +194,6 @@ class FindScreen(RunScreen[bytes | None]):
         now_s = asyncio.get_running_loop().time()
         self.status_bar.set_line(lambda width: found_rows.status_line(search, now_s, width, shows_cost=shows_cost))
         self.show_commands()
-
-    def _show_rows_or_reason(self) -> None:
-        """Show the rows, or the reason why there are none; a class of the screen would style every widget anew."""
-        is_empty = not len(self.rows)
-        if self.nothing.display is not is_empty:
-            self.nothing.display = is_empty
-            self.view.styles.height = 0 if is_empty else "1fr"
 
     def on_resize(self, event: events.Resize) -> None:
         if event.size.width:
@@ -265,8 +261,9 @@ class FindScreen(RunScreen[bytes | None]):
             if choice is not None and rows is self.rows:
                 self._sort_by(names[choice], is_reversed=names[choice] == rows.sort and rows.is_reversed)
 
+        titles = [literal("order found"), *(SafeText(found_rows.SORTS[one].column.title) for one in names if one)]
         if len(rows):
-            self.app.push_screen(SortScreen(found_rows.sort_titles(names), names.index(rows.sort)), chosen)
+            self.app.push_screen(SortScreen(titles, names.index(rows.sort)), chosen)
 
     def action_sort_step(self, step: int) -> None:
         names = found_rows.sort_names(self.rows.columns)

@@ -243,9 +243,6 @@ class FleetScreen(PanelScreen[None]):
         self._show_panel()
         self._show_bars()
 
-    def action_next_list(self, step: int = 1) -> None:
-        self.view.action_next_list(step)
-
     # rows
 
     @on(TableBody.Opened)

@@ -299,8 +299,10 @@ def note_lines(rows: FoundRows, width: int, most: int) -> list[Line]:
 
 
 def in_place_lines(search: Search, width: int) -> list[Line]:
-    if search.failure is not None:
-        return _failure_lines(search, width)
+    if (failure := search.failure) is not None:
+        title: Line = (gap(1), Span(cut(SafeText(failure.title), width - 2), Role.BAD))
+        remedy = prose(failure.remedy, width, Role.MUTED) if failure.remedy else []
+        return [(), title, *prose(failure.happened, width, Role.TEXT), *remedy]
     if search.stage is Stage.ASKING:
         plan = search.plan or literal("asks the server")
         sentence = SafeText(f"This {plan}.")
@@ -333,20 +335,6 @@ def _meant_lines(problems: Sequence[Problem], width: int) -> list[Line]:
     return [(), *lines] if lines else []
 
 
-def _failure_lines(search: Search, width: int) -> list[Line]:
-    failure = search.failure
-    assert failure is not None  # noqa: S101 - only then
-    lines: list[Line] = [(), (gap(1), Span(cut(SafeText(failure.title), width - 2), Role.BAD))]
-    lines += prose(failure.happened, width, Role.TEXT)
-    if failure.remedy:
-        lines += prose(failure.remedy, width, Role.MUTED)
-    return lines
-
-
 def sort_names(columns: Sequence[str]) -> list[str | None]:
     """Return the orders of rows; None is the order in which keys were found."""
     return [None, *columns, BY_BYTES]
-
-
-def sort_titles(names: Sequence[str | None]) -> list[SafeText]:
-    return [literal("order found") if one is None else SafeText(SORTS[one].column.title) for one in names]

@@ -316,17 +316,12 @@ class FoundView(Vertical):
 
     def fit(self) -> None:
         self.body.fit_columns()
-        rows, table = self.rows, self.body.table
-        order = None if rows.sort is None else ColumnOrder(SORTS[rows.sort].column.id, self._is_upward(rows))
+        rows, table, order = self.rows, self.body.table, None
+        if rows.sort is not None:
+            column = SORTS[rows.sort].column
+            order = ColumnOrder(column.id, upward=column.numeric is not rows.is_descending)
         self._header.show([header_line(table, self.body.table_layout, order)])
         self.body.refresh()
-
-    @staticmethod
-    def _is_upward(rows: FoundRows) -> bool:
-        """Whether a number that is sorted by grows downwards, or a text the other way."""
-        assert rows.sort is not None  # noqa: S101 - only then
-        column = SORTS[rows.sort].column
-        return column.numeric is not rows.is_descending
 
     def on_resize(self) -> None:
         self.call_after_refresh(self.fit)

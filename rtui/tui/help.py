@@ -252,7 +252,7 @@ def _entry_lines(entry: Entry, width: int) -> list[Line]:
     return [(*head, *first[1:]), *((indent, *line[1:]) for line in rest)]
 
 
-def pages_of_screens(
+def help_pages(
     places: Sequence[tuple[SafeText, SafeText]], server_panels: Sequence[tuple[SafeText, SafeText]]
 ) -> tuple[HelpPage, ...]:
     """Return the pages of `help/screen.md`, with what is declared in the code in place of words such as `@terms`.
@@ -282,21 +282,15 @@ def pages_of_screens(
         return listed.get(text, [entry if text == entry.text else replace(entry, text=display_text(text, limit=4096))])
 
     pages = map(_page_of, screen_pages())
-    return tuple(HelpPage(page.title, tuple(chain(*map(filled, page.entries)))) for page in pages)
-
-
-def rules_page() -> HelpPage:
-    return HelpPage(RULES_PAGE, tuple(_rules()))
+    *own, conventions = (HelpPage(page.title, tuple(chain(*map(filled, page.entries)))) for page in pages)
+    written = (_page_of(help_blocks(name)) for name in _ON_SCREEN)
+    return (*own, *written, HelpPage(RULES_PAGE, tuple(_rules())), conventions)
 
 
 _ON_SCREEN: Final = tuple(name for name in PAGES if name not in ("terms", "columns", "ci"))
 """The pages of `rtui help` that the help on screen has, too: its own ones say the rest."""
 
 _CODE_TERM: Final = re.compile(r"(\S.*?) {2,}(\S.*)")
-
-
-def written_pages() -> tuple[HelpPage, ...]:
-    return tuple(_page_of(help_blocks(name)) for name in _ON_SCREEN)
 
 
 def _page_of(blocks: Sequence[HelpBlock]) -> HelpPage:

@@ -40,7 +40,7 @@ from rtui.tui.fleet import FLEET_COMMANDS
 from rtui.tui.found_rows import USUAL, FoundRows
 from rtui.tui.found_view import FIND_COMMANDS, FoundBody
 from rtui.tui.goto import COMMAND_KINDS, NARROWING, Destination, GotoKind, GotoScreen, Loaded
-from rtui.tui.help import HelpPage, HelpScreen, pages_of_screens, rules_page, written_pages
+from rtui.tui.help import HelpPage, HelpScreen, help_pages
 from rtui.tui.kit import bars, line_view, panel_screen, table
 from rtui.tui.kit.command import APP_COMMANDS, Group, ScreenCommand
 from rtui.tui.kit.command_screen import (
@@ -430,8 +430,7 @@ class Navigation:
 def help_topics() -> tuple[HelpPage, ...]:
     places = [(SafeText(f"{word} …"), text) for word, (_, text) in NARROWING.items()]
     panels = [(SafeText(f"{panel.key} {panel.short}"), SafeText(panel.help)) for panel in SERVER_PANELS]
-    *pages, conventions = pages_of_screens(places, panels)
-    return (*pages, *written_pages(), rules_page(), conventions)
+    return help_pages(places, panels)
 
 
 def all_css() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar, Final
 
 from textual import on
@@ -104,7 +105,8 @@ class HealthPanel(PanelView):
         self._tables = (*figures, *content.tables)
         table = self.chosen
         if table is None:
-            self.show_lines(lambda width: self._empty_lines(content, width))
+            notes = [SafeText(f"{note}.") for note in content.notes]
+            self.show_lines(lambda width: notice_lines(literal("No data"), Role.STRONG, width, *notes))
             return
         self.lists, self.list_id = [one.id for one in self._tables], table.id
         state = self.states.table_state(self.panel.id, table.id)
@@ -114,11 +116,6 @@ class HealthPanel(PanelView):
     def show_lines(self, make: MakeLines) -> None:
         self._tables = ()
         super().show_lines(make)
-
-    def _empty_lines(self, content: tabs.Content, width: int) -> list[Line]:
-        """Return why the panel has neither figures nor lists."""
-        notes = [SafeText(f"{note}.") for note in content.notes]
-        return notice_lines(literal("No data"), Role.STRONG, width, *notes)
 
     def show_around(self) -> None:
         table, rows = self.chosen, self.table.rows
@@ -258,18 +255,15 @@ class ServerScreen(PanelScreen[bytes | None]):
         self.show_tabs(ids, self.view.panel.id, lambda width: tabs.panels_line(panels, chosen, width))
         self.bar_below_tabs.display = is_cluster and self.view.panel.id != tabs.NODES
         self.bar_below_tabs.set_line(lambda width: tabs.node_line(node, source.nodes, width))
-        self._show_warning(None if node is None else source.warning(node))
+        warning = None if node is None else source.warning(node)
+        if self.banner.show_warning(None if warning is None else partial(tabs.warning_line, warning)):
+            self.show_again()
         if (file := source.file) is not None:
             self.status_bar.set_line(lambda width: tabs.file_line(file, width))
         else:
             link, failure = source.link, source.failure(node)
             self.status_bar.set_line(lambda width: tabs.status_line(link, failure, age_s, now_s, width))
         self.show_commands()
-
-    def _show_warning(self, warning: SafeText | None) -> None:
-        make = None if warning is None else lambda width: tabs.warning_line(warning, width)
-        if self.banner.show_warning(make):
-            self.show_again()
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
@@ -314,9 +308,6 @@ class ServerScreen(PanelScreen[bytes | None]):
             self.leave_place()
             self._returns_to = None
             self.show_place(ServerPlace(panel_id))
-
-    def action_next_list(self, step: int = 1) -> None:
-        self.view.action_next_list(step)
 
     # rows
 

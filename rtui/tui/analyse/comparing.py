@@ -174,17 +174,13 @@ class ScreenComparison:
         """`clock` returns seconds since the epoch."""
         self._screen, self._view, self._source = screen, view, source
         self._findings, self._clock = findings, clock
-        self._watch: PanelWatch | None = None
+        self.watch: PanelWatch | None = None
         """Asks the same again and again; None while nothing is watched."""
-
-    @property
-    def is_watching(self) -> bool:
-        return self._watch is not None
 
     def line(self) -> Callable[[int], Line] | None:
         """Return the line about comparing and watching, for any width; None if the screen does neither."""
         before, shown = self._view.states.baseline, self._view.report
-        watching = None if self._watch is None else self._watch.text(self._loop_s)
+        watching = None if self.watch is None else self.watch.text(self._loop_s)
         if shown is None or (before is None and watching is None):
             return None
         return lambda width: against_line(before, shown, self._clock(), width, watching)
@@ -192,7 +188,7 @@ class ScreenComparison:
     def toggle_watch(self) -> None:
         """Start repeating the analysis, showing the changes each time; or stop that."""
         screen, status, report = self._screen, self._source.status, self._view.report
-        if self._watch is not None:
+        if self.watch is not None:
             self._end_watch()
         elif self._view.panel.shows_hot_keys and self._source.reports_hot_keys:
             text = f"Hot keys are refreshed every {HOT_EVERY_S:g} s while they are shown."
@@ -200,7 +196,7 @@ class ScreenComparison:
         elif report is None or status.is_under_way:
             screen.notify("There is no complete analysis to repeat yet.", markup=False, timeout=4)
         else:
-            self._watch = PanelWatch(report, status.cost.server_us / 1e6, self._loop_s)
+            self.watch = PanelWatch(report, status.cost.server_us / 1e6, self._loop_s)
 
     @property
     def _loop_s(self) -> float:
@@ -208,14 +204,14 @@ class ScreenComparison:
 
     def _end_watch(self) -> None:
         """Watch no more; compare no more, unless the user chose the earlier report."""
-        watch, self._watch = self._watch, None
+        watch, self.watch = self.watch, None
         if watch is not None and watch.before is not None and self._view.states.baseline is watch.before:
             self._compare_with(None)
         self._view.table.flash(is_on=False)
 
     def go_on_watching(self, status: AnalysisStatus) -> None:
         """Add the report of an ended pass, and begin the next one when it is due."""
-        watch, report = self._watch, self._view.report
+        watch, report = self.watch, self._view.report
         if watch is None or status.is_under_way:
             return
         if status.progress.state is not ScanState.DONE or report is None:
@@ -234,7 +230,7 @@ class ScreenComparison:
     def toggle(self) -> None:
         """Choose an earlier report to show the changes since, or show them no more."""
         screen, report, kept = self._screen, self._view.report, self._source.kept
-        if self._watch is not None:
+        if self.watch is not None:
             self._end_watch()
         if self._view.states.baseline is not None:
             self._compare_with(None)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from textual.dom import DOMNode
 from textual.geometry import Size
-from textual.worker import Worker
 
 from rtui.analysis.findings.contents import (
     COLUMNS,
@@ -34,7 +32,6 @@ from rtui.registry.rules import RULES, Severity
 from rtui.tui.analyse.panel import HIGH_ROOM, LOW_TABLE_LINES, TABLE_LINES, AnalysePanel, PanelState, PanelTable
 from rtui.tui.kit.chart_lines import inset, labelled, paragraph
 from rtui.tui.kit.clipboard import Copy
-from rtui.tui.kit.command_screen import Work
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, joined, literal, wrap
 
 if TYPE_CHECKING:
@@ -58,7 +55,6 @@ class LatestFindings:
     _listed: tuple[int, dict[str, Finding]] = (-1, {})
     _report: Report | None = None
     _before: Report | None = None
-    _looking: Worker[None] | None = None
 
     @property
     def listed(self) -> dict[str, Finding]:
@@ -76,18 +72,15 @@ class LatestFindings:
         if report is self._report and before is self._before:
             return
         self._report, self._before = report, before
-        work: Work = partial(self._look, report, before, then)
-        self._looking = screen.run_worker(
-            work, group="findings", exclusive=True, exit_on_error=False, description="findings"
-        )
 
-    async def _look(self, report: Report, before: Report | None, then: Callable[[], None]) -> None:
-        self.found, self.compared = await asyncio.to_thread(self._find, report, before)
-        self.revision += 1
-        then()
+        async def look() -> None:
+            self.found, self.compared = await asyncio.to_thread(self._find, report, before)
+            self.revision += 1
+            then()
+
+        screen.run_worker(look, group="findings", exclusive=True, exit_on_error=False, description="findings")
 
     def _find(self, report: Report, before: Report | None) -> tuple[Found, FindingsComparison | None]:
-
         found = with_registry(findings(report, self.levels, before), report, self.registry)
         return found, None if before is None else compare_findings(before, report, self.levels)
 
@@ -190,10 +183,7 @@ class FindingsPanel(AnalysePanel[FindingsState]):
 
 def _nothing(found: Found) -> SafeText:
     """Return that nothing is wrong, as far as the keys were seen."""
-    rules = counted(len(found.judged), "rule")
-    if found.so_far:
-        return SafeText(f"No problems{found.so_far} ({rules})")
-    return SafeText(f"No problems found ({rules})")
+    return SafeText(f"No problems{found.so_far or ' found'} ({counted(len(found.judged), 'rule')})")
 
 
 def _summary(found: Found, compared: FindingsComparison | None) -> str:

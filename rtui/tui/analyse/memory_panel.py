@@ -21,7 +21,6 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import OTHER, Mark
 from rtui.analysis.report.document import ColumnState, Node, NodeKind, Report, Stats
-from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import Cells, parts_of, plain, weight_of
 from rtui.analysis.report.tables.table import COVERAGE_MARKS, Path, find, label, path_of
 from rtui.analysis.report.tables.totals import namespaces
@@ -36,7 +35,6 @@ from rtui.tui.kit.styled_text import (
     Span,
     clip,
     cut,
-    fill_role,
     gap,
     left,
     line_width,
@@ -93,7 +91,8 @@ def look_of(report: Report, colouring: Colouring) -> Callable[[Stats], Look]:
         if not isinstance(share, int | float | Estimate):
             return NO_COLOUR
         level = HEAT[bisect_right(BORDERS, plain(share))]
-        return Look(level, SafeText(f"{_share_text(share)} {words}"))
+        part = fmt.share(plain(share), Mark.ABOUT if isinstance(share, Estimate) else Mark.EXACT)
+        return Look(level, SafeText(f"{part} {words}"))
 
     return look
 
@@ -103,12 +102,8 @@ def _column(report: Report, colouring: Colouring) -> tuple[str, LiteralString]:
     if colouring is Colouring.NO_TTL:
         return "no_ttl_share", "no TTL"
     top = report.summary.root.stats
-    return ("cold_share", "freq 0") if _is_cold(top) else ("idle_30d_share", "idle > 30d")
-
-
-def _is_cold(top: Stats) -> bool:
-    """Whether access counters are known where idle times are not."""
-    return top.idle is None and top.frequency is not None
+    is_cold = top.idle is None and top.frequency is not None
+    return ("cold_share", "freq 0") if is_cold else ("idle_30d_share", "idle > 30d")
 
 
 def _by_type(stats: Stats) -> Look:
@@ -121,11 +116,7 @@ def _by_type(stats: Stats) -> Look:
         is_estimate = isinstance(keys, Estimate)
         part = fmt.share(min(1.0, plain(keys) / total), Mark.ABOUT if is_estimate else Mark.EXACT)
         shown = SafeText(f"{shown} {part}")
-    return Look(fill_role(name), shown)
-
-
-def _share_text(share: Figure) -> SafeText:
-    return fmt.share(plain(share), Mark.ABOUT if isinstance(share, Estimate) else Mark.EXACT)
+    return Look(Role(f"fill-{type_role(name)}"), shown)
 
 
 def legend(report: Report, colouring: Colouring, width: int) -> Line:
@@ -193,10 +184,6 @@ class MemoryState(PanelState):
     colouring: Colouring = Colouring.NO_TTL
 
 
-def _next_colouring(_report: Report, state: MemoryState, _size: Size) -> MemoryState:
-    return replace(state, colouring=following(tuple(Colouring), state.colouring))
-
-
 class MemoryPanel(AnalysePanel[MemoryState]):
     """The icicle, and a table of the namespaces below the zoomed one."""
 
@@ -209,7 +196,8 @@ class MemoryPanel(AnalysePanel[MemoryState]):
     keeps_height = lists_differences = True
     commands = (
         panel_command(
-            _next_colouring, "colouring", "v", "Colour by",
+            lambda _report, state, _size: replace(state, colouring=following(tuple(Colouring), state.colouring)),
+            "colouring", "v", "Colour by",
             "Colour the chart by keys without TTL, idle keys, or types.", footer=10,
         ),
     )  # fmt: skip

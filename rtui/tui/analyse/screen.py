@@ -131,7 +131,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         status, report = self.source.status, self.source.report
         self._shown = report, status.is_under_way
         if report is not None and report.head.coverage.keys:
-            is_held = status.is_under_way or self.comparison.is_watching
+            is_held = status.is_under_way or self.comparison.watch is not None
             self.view.show(report, holds_order=is_held)
             self.comparison.look_for_findings(report)
         elif report is not None and status.progress.state is not ScanState.FAILED:

@@ -128,10 +128,6 @@ class DecodedDocument:
         total = "" if self.total_bytes is None else f" of {size(self.total_bytes)}"
         return SafeText(f"first {size(len(self.data))}{total}")
 
-    def toggled(self, path: tuple[int, ...], *, fold: bool | None = None) -> DecodedDocument:
-        wanted = path not in self.folded if fold is None else fold
-        return replace(self, folded=self.folded | {path} if wanted else self.folded - {path})
-
 
 def open_document(
     data: bytes,
@@ -189,12 +185,16 @@ def document_rows(document: DecodedDocument, width: int) -> list[ValueRow]:
             most = len(beginning)
             rows = list(text_rows(beginning, width, goes_on=most < len(raw) or document.found.truncated))
         case _:
-            rows = list(_tree_rows(document, width))
+            rows = _tree_rows(document, width)
     if len(raw) > most:
         notes.insert(0, SafeText(f"the first {size(most)} of {size(len(raw))} are shown: P shows all, w writes it"))
     if not rows:
         rows = plain_rows(*prose(literal("(empty)"), width, Role.FAINT))
-    notes += [*_chosen_notes(document), *_going_on(document)]
+    notes += _chosen_notes(document)
+    if not document.is_whole:
+        total = "" if document.total_bytes is None else f" of {size(document.total_bytes)}"
+        read = f"The value goes on: {size(len(document.data))}{total} read."
+        notes.append(SafeText(f"{read} P shows all of it, w writes it, d shows its bytes in pages."))
     return [*failure, *rows, *_note_rows(notes, width)]
 
 
@@ -216,15 +216,6 @@ def _chosen_notes(document: DecodedDocument) -> list[SafeText]:
 
 def _note_rows(notes: list[SafeText], width: int) -> list[ValueRow]:
     return [row for note in notes for row in plain_rows((), *prose(note, width, Role.MUTED))]
-
-
-def _going_on(document: DecodedDocument) -> list[SafeText]:
-    """Tell how much of a longer value was read, and how to see the rest."""
-    if document.is_whole:
-        return []
-    total = "" if document.total_bytes is None else f" of {size(document.total_bytes)}"
-    read = f"The value goes on: {size(len(document.data))}{total} read."
-    return [SafeText(f"{read} P shows all of it, w writes it, d shows its bytes in pages.")]
 
 
 def _beginning(text: bytes, most: int) -> bytes:
@@ -282,10 +273,10 @@ def _hex_line(piece: bytes, offset_bytes: int, step: int) -> Line:
     )
 
 
-def _tree_rows(document: DecodedDocument, width: int) -> Iterator[ValueRow]:
+def _tree_rows(document: DecodedDocument, width: int) -> list[ValueRow]:
     is_folded, by_name = document.folded.__contains__, document.by_name
-    for row in outline(document.found.root, folded=is_folded, by_name=by_name, is_reversed=document.is_reversed):
-        yield ValueRow(partial(_node_line, row, width), partial(_node_item, row))
+    shown = outline(document.found.root, folded=is_folded, by_name=by_name, is_reversed=document.is_reversed)
+    return [ValueRow(partial(_node_line, row, width), partial(_node_item, row)) for row in shown]
 
 
 def _node_item(row: OutlineRow) -> RowItem:

@@ -180,8 +180,10 @@ def position_text(preview: Preview, *, is_short: bool = False) -> SafeText:
     """Return the position of the page in the value, such as `101–200 of 12,000`; unknown parts are left out."""
     page = preview.page
     total: int | Unknown | None = preview.total
-    if preview.window is not None:
-        return _window_position(preview.window, preview, is_short=is_short)
+    if (window := preview.window) is not None:
+        start, end = window.offset_bytes, window.offset_bytes + len(window.data)
+        is_part = isinstance(total, int) and (preview.next_page is not None or start > 0)
+        return SafeText(f"bytes {start:,}–{end:,}{'' if is_short else of_total(total)}" if is_part else "")
     count = len(preview.rows) if preview.elements is None else preview.elements
     if page.find is not None and not page.find.is_exact:
         return _found_text(preview, count, is_short=is_short)
@@ -189,11 +191,13 @@ def position_text(preview: Preview, *, is_short: bool = False) -> SafeText:
     if page.span is not None:
         total, title = page.span.length, "" if is_short else f" · {page.span.title}"
     if not count or preview.first is None:
-        return SafeText(f"{count:,}{_of(total)}{title}" if count else "")
+        return SafeText(f"{count:,}{of_total(total)}{title}" if count else "")
     first, last = preview.first + 1, preview.first + count
     if isinstance(total, int) and last > total:  # a walk by cursor may meet elements twice; there may be more by now
         return SafeText(f"{first:,}–{last:,} of ≥ {last:,}{title}")
-    return SafeText(f"{first:,}–{last:,}{_of(total)}{title}" if last > first else f"{first:,}{_of(total)}{title}")
+    return SafeText(
+        f"{first:,}–{last:,}{of_total(total)}{title}" if last > first else f"{first:,}{of_total(total)}{title}"
+    )
 
 
 def _found_text(preview: Preview, count: int, *, is_short: bool) -> SafeText:
@@ -204,19 +208,11 @@ def _found_text(preview: Preview, count: int, *, is_short: bool) -> SafeText:
     looked_at = min(looked_at, total) if isinstance(total, int) else looked_at
     if is_short:
         return SafeText(f"{fmt.counted(count, 'match')} in {looked_at:,}")
-    return SafeText(f"{fmt.counted(count, 'match')} · {looked_at:,}{_of(total)} scanned")
+    return SafeText(f"{fmt.counted(count, 'match')} · {looked_at:,}{of_total(total)} scanned")
 
 
-def _of(total: int | Unknown | None) -> str:
+def of_total(total: int | Unknown | None) -> str:
     return f" of {total:,}" if isinstance(total, int) else ""
-
-
-def _window_position(window: StringWindow, preview: Preview, *, is_short: bool) -> SafeText:
-    """Return the byte range of a part of a string; empty if it is the whole string."""
-    first, last = window.offset_bytes, window.offset_bytes + len(window.data)
-    if isinstance(preview.total, int) and (preview.next_page is not None or first):
-        return SafeText(f"bytes {first:,}–{last:,}{'' if is_short else _of(preview.total)}")
-    return SafeText("")
 
 
 def _summary_lines(summary: Sequence[tuple[str, PreviewCell | Unknown]], width: int) -> list[Line]:
@@ -362,18 +358,12 @@ def cell_pieces(value: PreviewCell, meaning: Meaning) -> list[DisplayedPiece]:
 
 
 def _with_time(pieces: list[DisplayedPiece], entry_id: PreviewCell) -> list[DisplayedPiece]:
-    return [
-        *pieces,
-        *(piece for said in entry_time(entry_id) for piece in plain_pieces(joined([SafeText("  "), said], ""))),
-    ]
-
-
-def entry_time(entry_id: PreviewCell) -> list[SafeText]:
-    """Return the time at the start of an entry's id, in UTC, if it is plausible: after the year 2000."""
+    """Return an entry's id with the time that it begins with, in UTC, if that is plausible: after the year 2000."""
     milliseconds = entry_id[:20].partition(b"-")[0] if isinstance(entry_id, bytes) else b""
     if not milliseconds.isdigit() or not _YEAR_2000_MS <= int(milliseconds) < _YEAR_3000_MS:
-        return []
-    return [SafeText(f"{datetime.fromtimestamp(int(milliseconds) / 1000, UTC):%Y-%m-%d %H:%M:%S}")]
+        return pieces
+    moment = datetime.fromtimestamp(int(milliseconds) / 1000, UTC)
+    return [*pieces, *plain_pieces(SafeText(f"  {moment:%Y-%m-%d %H:%M:%S}"))]
 
 
 def _number_text(value: float, meaning: Meaning) -> SafeText:

@@ -224,15 +224,15 @@ class RowWork:
         if not self._is_current(node):
             return
         if rows.store.needs_scan(node):
-            self.spawn(partial(self._scan_and_open, node))
+
+            async def scan_and_open() -> None:
+                await self._session.open_namespace(node)
+                if self._is_current(node) and not self.names.rows.store.needs_scan(node):
+                    self._begin(self.names.rows.expand(node))
+
+            self.spawn(scan_and_open)
         else:
             self._begin(rows.expand_all(node, most_rows=ALL_BELOW_ROWS) if below else rows.expand(node))
-
-    async def _scan_and_open(self, node: Namespace) -> None:
-        """Scan the names of a namespace of which only the count was kept, then list its children."""
-        await self._session.open_namespace(node)
-        if self._is_current(node) and not self.names.rows.store.needs_scan(node):
-            self._begin(self.names.rows.expand(node))
 
     def _begin(self, work: Slices[Any]) -> None:
         def listed() -> None:
@@ -293,7 +293,7 @@ class RowWork:
     def _sort_as(self, sort: Sort, *, is_reversed: bool, asks_server: bool = False) -> None:
         self.key_tree.is_touched = True
         self.ranking.stop()
-        self._sort(self.names.rows.sort(sort, is_reversed=is_reversed))
+        self._go_through(self.names.rows.sort(sort, is_reversed=is_reversed), self._keys_arranged)
         if not self._show_sort(sort, is_reversed):
             return
         rows = self.names.rows
@@ -380,7 +380,7 @@ class RowWork:
         if not tree.is_touched:
             rows = self.names.rows
             work = rows.sort(rows.sort_order, is_reversed=rows.is_reversed)
-            self._sort(only_while(lambda: not tree.is_touched, work))
+            self._go_through(only_while(lambda: not tree.is_touched, work), self._keys_arranged)
 
     def sort_at_end(self) -> None:
         """Sort all rows once the scan has ended, newly opened ones too, and again if keys are numbered anew."""
@@ -395,10 +395,6 @@ class RowWork:
         self._remember_open()
         work = self.key_tree.holding(rows.sort(rows.sort_order, is_reversed=rows.is_reversed))
         self._go_through(work, self._rank_opened)
-
-    def _sort(self, work: Slices[None]) -> None:
-        """Sort all rows; they move together, and the cursor stays with its row, or on the first while untouched."""
-        self._go_through(work, self._keys_arranged)
 
     def _go_through(self, work: Slices[Any], then: Callable[[], None]) -> None:
         """List or sort: do the first slice now and the rest in a worker, then call `then`."""

@@ -189,7 +189,8 @@ def _namespace_fields(
 def figure_fields(row: RowFigures, fields: tuple[RowField, ...]) -> list[Span]:
     known, share, found = row.keys, row.share, row.analysed or NOTHING_KNOWN
     spans: list[Span] = []
-    bar_cells = _bar_cells(fields)
+    of_bar = [field.cells for field in fields if field.namespace is TreeColumn.BAR]
+    bar_cells = sum(of_bar) + GAP_CELLS * max(0, len(of_bar) - 1)  # it goes through all places that it has
     for at, field in enumerate(fields):
         is_bar = field.namespace is TreeColumn.BAR
         if is_bar and at and fields[at - 1].namespace is TreeColumn.BAR:
@@ -215,12 +216,6 @@ def figure_fields(row: RowFigures, fields: tuple[RowField, ...]) -> list[Span]:
             case _:
                 spans.append(gap(bar_cells if is_bar else field.cells))
     return spans
-
-
-def _bar_cells(fields: tuple[RowField, ...]) -> int:
-    """Return the cells of a namespace's bar, which goes through all places that have it, one after the other."""
-    cells = [field.cells for field in fields if field.namespace is TreeColumn.BAR]
-    return sum(cells) + GAP_CELLS * max(0, len(cells) - 1)
 
 
 def _analysed(column: TreeColumn, found: NamespaceFigures, cells: int, *, is_old: bool) -> Span:

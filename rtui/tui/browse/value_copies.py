@@ -20,7 +20,7 @@ from rtui.server.facts.preview.page import Meaning, Preview, StringWindow
 from rtui.server.user.copying import command_line, key_as_text
 from rtui.server.wire.target import Target
 from rtui.tui.browse.document import DecodedDocument, branch_text
-from rtui.tui.browse.preview_lines import cell_text
+from rtui.tui.browse.preview_lines import cell_text, of_total
 from rtui.tui.browse.shown_value import ShownValue
 from rtui.tui.browse.value_view import ItemKind, RowItem
 from rtui.tui.kit.clipboard import NOTHING_SAID, Copy
@@ -49,12 +49,7 @@ _AS_READ: Final = literal("as far as it was read")
 _STORED: Final = literal("as it is stored")
 
 
-def element_command(target: Target, value: ShownValue, item: RowItem | None) -> SafeText | None:
-    """Return the redis-cli command that reads the shown bytes of a string, or a row; None if no command does."""
-    return next((copy.text for copy in _commands(target, value, item)), None)  # type: ignore[return-value]
-
-
-def _commands(target: Target, value: ShownValue, item: RowItem | None) -> Iterator[Copy]:
+def read_commands(target: Target, value: ShownValue, item: RowItem | None) -> Iterator[Copy]:
     """Yield the redis-cli commands: first the one for just the shown part, then the one that reads all."""
     preview = value.preview
     item = value.opened[0].source if value.opened else item
@@ -80,16 +75,9 @@ def _commands(target: Target, value: ShownValue, item: RowItem | None) -> Iterat
 def _part(preview: Preview, stored: StringWindow) -> SafeText:
     if stored.offset_bytes:
         last = stored.offset_bytes + len(stored.data)
-        return SafeText(f"bytes {stored.offset_bytes:,}–{last:,}{_of(preview.total)}")
-    return SafeText(f"the first {size(len(stored.data))}{_of_size(preview.total)}")
-
-
-def _of(total: int | Unknown) -> str:
-    return f" of {total:,}" if isinstance(total, int) else ""
-
-
-def _of_size(total: int | Unknown) -> str:
-    return f" of {size(total)}" if isinstance(total, int) else ""
+        return SafeText(f"bytes {stored.offset_bytes:,}–{last:,}{of_total(preview.total)}")
+    of_size = f" of {size(preview.total)}" if isinstance(preview.total, int) else ""
+    return SafeText(f"the first {size(len(stored.data))}{of_size}")
 
 
 def _element_words(key_type: bytes | Unknown, item: RowItem) -> tuple[str, tuple[bytes, ...]] | None:
@@ -160,7 +148,7 @@ def value_copies(target: Target, value: ShownValue, item: RowItem | None, read_w
     preview, document = value.preview, value.decoded
     if preview is None:
         return []
-    entries = list(_commands(target, value, item))
+    entries = list(read_commands(target, value, item))
     key_type = preview.type if isinstance(preview.type, bytes) else b""
     form = ValueForm.TREE if document is None else document.found.form
     if item is not None and (row := row_copy(item, key_type, form)) is not None:
@@ -249,8 +237,6 @@ def copied_text(data: bytes) -> str:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return quoted(data)
-    return text if text.isprintable() or all(map(_is_copied, text)) else quoted(data)
-
-
-def _is_copied(one: str) -> bool:
-    return one.isprintable() or one in _TEXT_CONTROLS or one in _JOINERS or unicodedata.category(one) == "Zs"
+    others = (one for one in text if not one.isprintable())
+    is_text = all(one in _TEXT_CONTROLS or one in _JOINERS or unicodedata.category(one) == "Zs" for one in others)
+    return text if is_text else quoted(data)

@@ -43,7 +43,7 @@ from rtui.tui.browse.document import (
 from rtui.tui.browse.preview_lines import body_rows, cell_text
 from rtui.tui.browse.shown_value import OpenedDocument, ShownValue, Tab, Trail
 from rtui.tui.browse.tree_lines import TreeTotals
-from rtui.tui.browse.value_copies import MAX_COPY_BYTES, copied_text, element_command, row_copy, value_copies
+from rtui.tui.browse.value_copies import MAX_COPY_BYTES, copied_text, read_commands, row_copy, value_copies
 from rtui.tui.browse.value_view import ELSEWHERE, ItemKind, PromptPurpose, RowItem, ValuePrompt, ValueView
 from rtui.tui.browse.value_writer import Run, ValueOutput, ValueWriter, outputs
 from rtui.tui.kit.choice import ChoiceScreen, SortScreen
@@ -237,11 +237,11 @@ class ValuePane(Vertical):
         """Copy the redis-cli command that reads the row under the cursor, or the row that it was opened from."""
         if self.value.preview is None:
             return
-        line = element_command(self._session.target, self.value, self.body.item)
-        if line is None:
+        command = next(read_commands(self._session.target, self.value, self.body.item), None)
+        if command is None:
             self.say(literal("no command reads only this"), literal("Nothing to copy"))
         else:
-            copy_text(self, line)
+            copy_text(self, command.text)
 
     def action_copy_menu(self) -> None:
         named = self.body.item
@@ -391,7 +391,9 @@ class ValuePane(Vertical):
     def _fold(self, fold: bool | None) -> None:
         item, document = self.body.item, self.value.decoded
         if item is not None and document is not None and item.can_fold:
-            self._replace_document(document.toggled(item.path, fold=fold))
+            is_folded = item.path not in document.folded if fold is None else fold
+            folded = document.folded | {item.path} if is_folded else document.folded - {item.path}
+            self._replace_document(replace(document, folded=folded))
         elif fold is None:
             self.body.action_page_down()
 

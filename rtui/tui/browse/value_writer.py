@@ -29,7 +29,7 @@ from textual.worker import Worker
 from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.humanize import size
 from rtui.keyspace.text.display import SafeText, is_usual
-from rtui.server.facts.preview.page import Preview, PreviewCell, PreviewColumn, Unread
+from rtui.server.facts.preview.page import Preview, PreviewCell, Unread
 from rtui.server.files import create_part_file, reason_of
 from rtui.server.user.ending_signals import keys_for_others
 from rtui.tui.browse.document import DecodedDocument
@@ -91,24 +91,16 @@ def outputs(
         found.append(ValueOutput(literal("the value under the cursor"), ".bin", _at_once(item.data)))
     if document is None and preview.rows:
         title = SafeText(f"the {len(preview.rows):,} rows that are loaded, as JSON lines")
-        found.append(ValueOutput(title, ".jsonl", _at_once(json_lines_of(preview))))
+        cells = (zip(preview.columns, row, strict=False) for row in preview.rows)
+        rows = ({column.title: _json_cell(cell) for column, cell in row} for row in cells)
+        lines = b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+        found.append(ValueOutput(title, ".jsonl", _at_once(lines)))
     return found
 
 
 def suffix_of(document: DecodedDocument) -> str:
     last = document.found.chain[-1].casefold()
     return {"json": ".json", "text": ".txt"}.get(last, ".bin")
-
-
-def json_lines_of(preview: Preview) -> bytes:
-    """Return the rows of a page as JSON objects, a line each; bytes that are no UTF-8 as an object with base64."""
-    return b"".join(
-        json.dumps(_json_row(preview.columns, row), ensure_ascii=False).encode() + b"\n" for row in preview.rows
-    )
-
-
-def _json_row(columns: Sequence[PreviewColumn], row: Sequence[PreviewCell]) -> dict[str, object]:
-    return {column.title: _json_cell(cell) for column, cell in zip(columns, row, strict=False)}
 
 
 def _json_cell(cell: PreviewCell) -> object:

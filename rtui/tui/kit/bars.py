@@ -6,7 +6,7 @@ The title names the server, its database or the panel, and shows the server's fi
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import ClassVar, Final, Protocol, runtime_checkable
+from typing import ClassVar, Final
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -209,15 +209,6 @@ class FilterInput(InputLine):
         return self._keys_hint
 
 
-@runtime_checkable
-class KnowsServer(Protocol):
-    """An application that knows the status of the server of its screens."""
-
-    @property
-    def server_status(self) -> BrowsingStatus | None:
-        """The figures and the trouble of the server; None while no server is browsed."""
-
-
 class TitleBar(LinkedBar):
     """The first line of a screen; clicks lead to other servers and databases, and to the server's trouble."""
 
@@ -226,7 +217,8 @@ class TitleBar(LinkedBar):
 
     @property
     def server_status(self) -> BrowsingStatus | None:
-        return self.app.server_status if isinstance(self.app, KnowsServer) else None
+        status: BrowsingStatus | None = getattr(self.app, "server_status", None)
+        return status
 
     def set_line(self, make: Callable[[int], Line]) -> None:
         """Show a line in the width left by the server's trouble, which stands at the right."""

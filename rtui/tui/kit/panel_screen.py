@@ -421,6 +421,9 @@ class PanelScreen(RowsScreen[ScreenResultType]):
     def _panel_changed(self) -> None:
         self.show_commands()
 
+    def action_next_list(self, step: int = 1) -> None:
+        self.view.action_next_list(step)
+
     def show_tabs(self, panel_ids: Sequence[str], panel_id: str, make: Callable[[int], Line]) -> None:
         self._panel_ids, self._panel_id = panel_ids, panel_id
         self.tab_bar.set_line(make)

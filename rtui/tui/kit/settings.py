@@ -232,35 +232,26 @@ def split_name(name: str) -> list[str]:
     return [first, rest] if first in OPEN_TABLES and rest else name.split(".")
 
 
-def setting_names() -> dict[str, str]:
+def setting_names(struct: type[msgspec.Struct] = Settings, before: str = "") -> dict[str, str]:
     """Return the purpose of each setting of a fixed name."""
-    return dict(_described(Settings, ""))
-
-
-def current_values(settings: Settings) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the value of everything that is set or has a default other than nothing."""
-    yield from _values(msgspec.structs.asdict(settings), "")
-
-
-def _values(table: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
-    for name, value in table.items():
-        if isinstance(value, msgspec.Struct):
-            yield from _values(msgspec.structs.asdict(value), f"{before}{name}.")
-        elif isinstance(value, dict):
-            yield from _values(value, f"{before}{name}.")
-        else:
-            yield before + name, value
-
-
-def _described(struct: type[msgspec.Struct], before: str) -> Iterator[tuple[str, str]]:
-    hints = get_type_hints(struct, include_extras=True)
-    for name in struct.__struct_fields__:
-        hint = hints[name]
+    found: dict[str, str] = {}
+    for name, hint in get_type_hints(struct, include_extras=True).items():
         if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-            yield from _described(hint, f"{before}{name}.")
+            found |= setting_names(hint, f"{before}{name}.")
         else:
             meta = next(one for one in get_args(hint) if isinstance(one, Meta))
-            yield before + name, meta.description or ""
+            found[before + name] = meta.description or ""
+    return found
+
+
+def current_values(settings: msgspec.Struct | dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the name and the value of everything that is set or has a default other than nothing."""
+    table = settings if isinstance(settings, dict) else msgspec.structs.asdict(settings)
+    for name, value in table.items():
+        if isinstance(value, msgspec.Struct | dict):
+            yield from current_values(value, f"{before}{name}.")
+        else:
+            yield before + name, value
 
 
 def _changed(settings: Settings, name: str, value: Any) -> Settings:

@@ -196,15 +196,13 @@ def status_line(
         word, role = WAITS, Role.MUTED
     head = link_words(status.link, now_s) or (Span(word, role),)
     done = [LinePart(0, (Span(doing, Role.ACCENT),))] if doing else []
-    other = [] if status.analysis is None else [LinePart(0, (Span(_analysis_text(status.analysis), Role.ACCENT),))]
+    other: list[LinePart] = []
+    if (analysis := status.analysis) is not None:
+        state = "analysis paused" if analysis.state is ScanState.PAUSED else "analysis"
+        part = "" if analysis.fraction is None else f" {fmt.share(analysis.fraction)}"
+        other = [LinePart(0, (Span(SafeText(f"{state}{part}"), Role.ACCENT),))]
     numbers = _numbers(status, note, shows_cost=shows_cost)
     return bar_line(head, [*done, *progress_bar(status.progress, width), *numbers, *other], width)
-
-
-def _analysis_text(progress: Progress) -> SafeText:
-    """Return how far an analysis is that is under way: `analysis 43%`."""
-    state = "analysis paused" if progress.state is ScanState.PAUSED else "analysis"
-    return SafeText(state if progress.fraction is None else f"{state} {fmt.share(progress.fraction)}")
 
 
 def run_action_of(span: Span, owner: str) -> str | None:

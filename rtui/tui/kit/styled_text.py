@@ -100,10 +100,6 @@ def type_role(type_name: bytes | None) -> Role:
     return Role(f"type-{type_of(type_name).colour}")
 
 
-def fill_role(type_name: bytes | None) -> Role:
-    return Role(f"fill-{type_role(type_name)}")
-
-
 def width_of(text: str) -> int:
     return len(text) if text.isascii() else cell_len(text)
 
