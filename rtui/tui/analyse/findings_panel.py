@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual.dom import DOMNode
 from textual.geometry import Size
+from textual.worker import Worker
 
 from rtui.analysis.findings.contents import (
     COLUMNS,
@@ -64,13 +65,15 @@ class LatestFindings:
             self._listed = self.revision, shown | ({} if self.compared is None else gone(self.compared))
         return self._listed[1]
 
-    def look(self, screen: DOMNode, report: Report, before: Report | None, then: Callable[[], None]) -> None:
-        """Look at a report in a worker of `screen`, unless that was done, and call `then`.
+    def look(
+        self, screen: DOMNode, report: Report, before: Report | None, then: Callable[[], None]
+    ) -> Worker[None] | None:
+        """Look at a report in a worker of `screen`, which is returned, unless that was done, and call `then`.
 
         `before` is an earlier report to compare with.
         """
         if report is self._report and before is self._before:
-            return
+            return None
         self._report, self._before = report, before
 
         async def look() -> None:
@@ -78,7 +81,10 @@ class LatestFindings:
             self.revision += 1
             then()
 
-        screen.run_worker(look, group="findings", exclusive=True, exit_on_error=False, description="findings")
+        looking: Worker[None] = screen.run_worker(
+            look, group="findings", exclusive=True, exit_on_error=False, description="findings"
+        )
+        return looking
 
     def _find(self, report: Report, before: Report | None) -> tuple[Found, FindingsComparison | None]:
         found = with_registry(findings(report, self.levels, before), report, self.registry)

@@ -195,9 +195,7 @@ def position_text(preview: Preview, *, is_short: bool = False) -> SafeText:
     first, last = preview.first + 1, preview.first + count
     if isinstance(total, int) and last > total:  # a walk by cursor may meet elements twice; there may be more by now
         return SafeText(f"{first:,}–{last:,} of ≥ {last:,}{title}")
-    return SafeText(
-        f"{first:,}–{last:,}{of_total(total)}{title}" if last > first else f"{first:,}{of_total(total)}{title}"
-    )
+    return SafeText(f"{first:,}{f'–{last:,}' if last > first else ''}{of_total(total)}{title}")
 
 
 def _found_text(preview: Preview, count: int, *, is_short: bool) -> SafeText:
