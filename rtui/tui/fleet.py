@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Final
 
@@ -26,7 +26,6 @@ from rtui.registry.rules import RULES
 from rtui.server.health.fleet import Fleet
 from rtui.server.wire.target import Target
 from rtui.tui.kit.bars import Bar
-from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.command import (
     APP_COMMANDS,
     RULES_PAGE,
@@ -41,12 +40,12 @@ from rtui.tui.kit.command import (
 from rtui.tui.kit.command_screen import FLUSH_S, REST_S
 from rtui.tui.kit.layout import LinePart, display_text
 from rtui.tui.kit.line_view import LinePanel
-from rtui.tui.kit.panel_screen import PanelScreen, PanelStates, PanelView, nothing_left_lines, notice_lines
+from rtui.tui.kit.panel_screen import PanelScreen, TablesStates, TablesView, nothing_left_lines, notice_lines
 from rtui.tui.kit.status_lines import bar_line, over_title
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 from rtui.tui.kit.table import TableBody
 from rtui.tui.kit.table_rows import TableRows
-from rtui.tui.server_panels import SERVER_COMMANDS, ServerPanel, panels_line, row_lines
+from rtui.tui.server_panels import SERVER_COMMANDS, ServerPanel, panels_line, row_card
 
 SERVERS: Final = "servers"
 FINDINGS: Final = "findings"
@@ -90,24 +89,22 @@ FLEET_COMMANDS: Final = (
 
 
 @dataclass(slots=True)
-class FleetStates(PanelStates):
+class FleetStates(TablesStates):
     """The user's choices on the screen."""
 
-    lists: dict[str, str] = field(default_factory=dict)
     among: frozenset[SafeText] = frozenset()
     """The addresses of the servers that are shown, such as those of a finding; empty for all."""
     what: SafeText = SafeText("")  # noqa: RUF009 - a value that does not change
     """What these have in common, such as `no maxmemory`."""
 
 
-class FleetView(PanelView):
+class FleetView(TablesView):
     """Shows one list of a panel."""
 
     def __init__(self, states: FleetStates, *, id: str | None = None) -> None:
         self._note = LinePanel(id="server-notes")
         super().__init__(self._note, id=id)
-        self.states = states
-        self.tables: Sequence[Table] = ()
+        self.states: FleetStates = states
 
     def compose(self) -> ComposeResult:
         yield from (self.titles_bar, self.table, self.in_place, self._note)
@@ -116,21 +113,10 @@ class FleetView(PanelView):
     def panel_id(self) -> str:
         return self.states.panel_id or SERVERS
 
-    @property
-    def chosen(self) -> Table | None:
-        wanted = self.states.lists.get(self.panel_id)
-        return next((one for one in self.tables if one.id == wanted), next(iter(self.tables), None))
-
     def show(self, tables: Sequence[Table]) -> None:
-        self.tables, table = tables, None
-        if (table := self.chosen) is None:
+        if not self.show_tables(tables):
             text = literal('A label stands behind a target in a file, or in profiles.toml: labels.team = "shop".')
             self.show_lines(lambda width: notice_lines(literal("No server has a label"), Role.STRONG, width, text))
-            return
-        self.lists, self.list_id = [one.id for one in tables], table.id
-        state = self.states.table_state(self.panel_id, table.id)
-        self.table.show((self.panel_id, table.id), table, state, holds_order=True)
-        self.show_around()
 
     @property
     def _scope(self) -> SafeText:
@@ -146,19 +132,6 @@ class FleetView(PanelView):
         if rows.state.filter_text:
             return nothing_left_lines(rows, literal(""), width)
         return notice_lines(literal("Nothing was found"), Role.GOOD, width)
-
-    def choose_list(self, list_id: str) -> None:
-        self.states.lists[self.panel_id] = list_id
-        self.show(self.tables)
-        self.post_message(self.Changed())
-
-    @on(TableBody.Highlighted)
-    def _cursor_moved(self) -> None:
-        self.post_message(self.Changed())
-
-    def on_resize(self) -> None:
-        if self.lists:
-            self.show_around()
 
 
 class FleetScreen(PanelScreen[None]):
@@ -274,10 +247,8 @@ class FleetScreen(PanelScreen[None]):
         self._show_bars()
 
     def action_whole_row(self) -> None:
-        texts, table = self.view.table.body.texts, self.view.table.rows.table
-        if texts:
-            facts = [(SafeText(column.title), text) for column, text in zip(table.columns, texts, strict=True)]
-            self.app.push_screen(TextCard(table.title, "row", lambda width: row_lines(facts, width)))
+        if self.view.has_rows:
+            self.app.push_screen(row_card(self.view.table))
 
     @property
     def help_subject(self) -> HelpSubject | None:

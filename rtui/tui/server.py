@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Final
 
@@ -26,11 +26,11 @@ from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.command import APP_COMMANDS, RULES_PAGE, Condition, Conditions, HelpSubject, Owner, bindings
 from rtui.tui.kit.command_screen import FLUSH_S, REST_S, ServerPlace
 from rtui.tui.kit.layout import display_text, prose
-from rtui.tui.kit.line_view import LinePanel, MakeLines
+from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.panel_screen import (
     PanelScreen,
-    PanelStates,
-    PanelView,
+    TablesStates,
+    TablesView,
     nothing_left_lines,
     notice_lines,
     suffix_of,
@@ -58,23 +58,21 @@ EVERY_ROW: Final = literal("")
 
 
 @dataclass(slots=True)
-class ServerStates(PanelStates):
+class ServerStates(TablesStates):
     """The user's choices on the screen; the first panel of a cluster is that of its nodes."""
 
-    lists: dict[str, str] = field(default_factory=dict)
     node: SafeText | None = None
     """The node of a cluster whose panels are shown; None for the first one."""
 
 
-class HealthPanel(PanelView):
+class HealthPanel(TablesView):
     """Shows a tab, or lines in its place: one of its lists, notes, all about the figure under the cursor."""
 
     def __init__(self, states: ServerStates, *, id: str | None = None) -> None:
         self._notes, self._detail = LinePanel(id="server-notes"), LinePanel(id="server-detail")
         super().__init__(self._notes, self._detail, id=id)
-        self.states = states
+        self.states: ServerStates = states
         self._content = tabs.Content()
-        self._tables: tuple[Table, ...] = ()
         self._span_s: float | None = None
         self._is_over = False
 
@@ -86,9 +84,8 @@ class HealthPanel(PanelView):
         return tabs.BY_ID.get(self.states.panel_id, tabs.BY_ID[tabs.OVERVIEW])
 
     @property
-    def chosen(self) -> Table | None:
-        wanted = self.states.lists.get(self.panel.id)
-        return next((one for one in self._tables if one.id == wanted), next(iter(self._tables), None))
+    def panel_id(self) -> str:
+        return self.panel.id
 
     @property
     def figure(self) -> Figure | None:
@@ -102,26 +99,15 @@ class HealthPanel(PanelView):
         """Show the content of a tab; `span_s` and `is_over` are for plots (`plot_lines`)."""
         self._content, self._span_s, self._is_over = content, span_s, is_over
         figures = (tabs.figures_table(content, is_overview=self.panel.id == tabs.OVERVIEW),) if content.figures else ()
-        self._tables = (*figures, *content.tables)
-        table = self.chosen
-        if table is None:
+        if not self.show_tables((*figures, *content.tables)):
             notes = [SafeText(f"{note}.") for note in content.notes]
             self.show_lines(lambda width: notice_lines(literal("No data"), Role.STRONG, width, *notes))
-            return
-        self.lists, self.list_id = [one.id for one in self._tables], table.id
-        state = self.states.table_state(self.panel.id, table.id)
-        self.table.show((self.panel.id, table.id), table, state, holds_order=True)
-        self.show_around()
-
-    def show_lines(self, make: MakeLines) -> None:
-        self._tables = ()
-        super().show_lines(make)
 
     def show_around(self) -> None:
         table, rows = self.chosen, self.table.rows
         if table is None:
             return
-        titles = [self._title(one) for one in self._tables]
+        titles = [self._title(one) for one in self.tables]
         self.show_titles(titles, EVERY_ROW, lambda width: self._nothing_lines(table, rows, width))
         notes = self._note_lines(self.size.width)
         self._notes.display = bool(notes)
@@ -146,6 +132,7 @@ class HealthPanel(PanelView):
         notes = [*of_table, *(SafeText(f"{note}.") for note in self._content.notes)]
         return [line for note in notes for line in prose(note, width, Role.MUTED)][:MOST_NOTE_LINES]
 
+    @on(TableBody.Highlighted)
     def _show_detail(self) -> None:
         figure, span_s = self.figure, self._span_s
         above = LEAST_TABLE_LINES + 1 + (len(self._note_lines(self.size.width)) if self._notes.display else 0)
@@ -160,19 +147,6 @@ class HealthPanel(PanelView):
                 tabs.figure_lines(figure, Size(width - 2, height), span_s, is_over=is_over), Size(width, height)
             )
         )
-
-    def choose_list(self, list_id: str) -> None:
-        self.states.lists[self.panel.id] = list_id
-        self.show(self._content, self._span_s, is_over=self._is_over)
-        self.post_message(self.Changed())
-
-    @on(TableBody.Highlighted)
-    def _cursor_moved(self) -> None:
-        self._show_detail()
-        self.post_message(self.Changed())
-
-    def on_resize(self) -> None:
-        self.show_around()
 
 
 class ServerScreen(PanelScreen[bytes | None]):
@@ -334,12 +308,11 @@ class ServerScreen(PanelScreen[bytes | None]):
         self.show_place(place)
 
     def action_whole_row(self) -> None:
-        texts, table, figure = self.view.table.body.texts, self.view.table.rows.table, self.view.figure
+        figure = self.view.figure
         if figure is not None:
             self.app.push_screen(TextCard("Metric", "row", lambda width: tabs.whole_figure_lines(figure, width)))
-        elif texts:
-            facts = [(SafeText(column.title), text) for column, text in zip(table.columns, texts, strict=True)]
-            self.app.push_screen(TextCard(table.title, "row", lambda width: tabs.row_lines(facts, width)))
+        elif self.view.has_rows:
+            self.app.push_screen(tabs.row_card(self.view.table))
 
     @property
     def help_subject(self) -> HelpSubject | None:

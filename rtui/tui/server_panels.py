@@ -27,12 +27,13 @@ from rtui.analysis.report.tables.table import Cell, Column, Row, Table, Unit, ce
 from rtui.keyspace.text.display import SafeText
 from rtui.server.wire.connection import State as LinkState
 from rtui.tui.kit.chart_lines import beside_each_other, labelled, paragraph, standing
+from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand
 from rtui.tui.kit.layout import MARGIN, TERMINAL, LinePart, ago, display_text, prose, tab, tab_line
 from rtui.tui.kit.panel_screen import notice_lines
 from rtui.tui.kit.status_lines import bar_line, link_words
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, left, line_width, literal, right, width_of
-from rtui.tui.kit.table import MOVE_COMMANDS, SORT_COMMANDS
+from rtui.tui.kit.table import MOVE_COMMANDS, SORT_COMMANDS, ReportTable
 from rtui.tui.kit.table_rows import STATUS
 
 BESIDE_FROM: Final = 100
@@ -495,14 +496,19 @@ def waiting_lines(failure: SafeText | None, width: int) -> list[Line]:
     return notice_lines(literal("The server has not answered"), Role.WARN, width, failure)
 
 
-def row_lines(facts: Sequence[tuple[SafeText, SafeText]], width: int) -> list[Line]:
-    """Return a paragraph for each cell of a row, its title beside it."""
-    lines: list[Line] = [()]
-    for title, text in facts:
-        first, *rest = prose(text, width - TITLE_CELLS - 1, Role.TEXT)
-        lines.append((gap(1), Span(left(title, TITLE_CELLS), Role.MUTED), *first[1:]))
-        lines += [(gap(TITLE_CELLS + 1), *line[1:]) for line in rest]
-    return [*lines, ()]
+def row_card(shown: ReportTable) -> TextCard:
+    """Return the card of the row under the cursor: a paragraph for each cell, its title beside it."""
+    table, texts = shown.rows.table, shown.body.texts
+
+    def lines(width: int) -> list[Line]:
+        lines: list[Line] = [()]
+        for column, text in zip(table.columns, texts, strict=True):
+            first, *rest = prose(text, width - TITLE_CELLS - 1, Role.TEXT)
+            lines.append((gap(1), Span(left(SafeText(column.title), TITLE_CELLS), Role.MUTED), *first[1:]))
+            lines += [(gap(TITLE_CELLS + 1), *line[1:]) for line in rest]
+        return [*lines, ()]
+
+    return TextCard(table.title, "row", lines)
 
 
 def whole_figure_lines(figure: Figure, width: int) -> list[Line]:

@@ -81,10 +81,7 @@ class LatestFindings:
             self.revision += 1
             then()
 
-        looking: Worker[None] = screen.run_worker(
-            look, group="findings", exclusive=True, exit_on_error=False, description="findings"
-        )
-        return looking
+        return screen.run_worker(look, group="findings", exclusive=True, exit_on_error=False, description="findings")
 
     def _find(self, report: Report, before: Report | None) -> tuple[Found, FindingsComparison | None]:
         found = with_registry(findings(report, self.levels, before), report, self.registry)

@@ -33,7 +33,7 @@ from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.layout import MARGIN, display_text, prose, tab_line
 from rtui.tui.kit.line_view import LinePanel, MakeLines
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, line_width, literal, width_of
-from rtui.tui.kit.table import ReportTable
+from rtui.tui.kit.table import ReportTable, TableBody
 from rtui.tui.kit.table_rows import TableRows, TableState
 
 FILTER_CELLS: Final = 24
@@ -137,6 +137,57 @@ class PanelView(Vertical):
     def _title_clicked(self, index: int) -> None:
         if index < len(self.lists):
             self.choose_list(self.lists[index])
+
+
+@dataclass(slots=True)
+class TablesStates(PanelStates):
+    """The user's choices in panels of several tables."""
+
+    lists: dict[str, str] = field(default_factory=dict)
+    """The chosen table, by panel."""
+
+
+class TablesView(PanelView):
+    """Shows one of the tables of a panel."""
+
+    states: TablesStates
+    tables: Sequence[Table] = ()
+
+    @property
+    def panel_id(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def chosen(self) -> Table | None:
+        wanted = self.states.lists.get(self.panel_id)
+        return next((one for one in self.tables if one.id == wanted), next(iter(self.tables), None))
+
+    def show_tables(self, tables: Sequence[Table]) -> bool:
+        """Show the chosen one of these tables; return whether there is any."""
+        self.tables = tables
+        if (table := self.chosen) is not None:
+            self.lists, self.list_id = [one.id for one in tables], table.id
+            state = self.states.table_state(self.panel_id, table.id)
+            self.table.show((self.panel_id, table.id), table, state, holds_order=True)
+            self.show_around()
+        return table is not None
+
+    def show_lines(self, make: MakeLines) -> None:
+        self.tables = ()
+        super().show_lines(make)
+
+    def choose_list(self, list_id: str) -> None:
+        self.states.lists[self.panel_id] = list_id
+        self.show_tables(self.tables)
+        self.post_message(self.Changed())
+
+    @on(TableBody.Highlighted)
+    def _cursor_moved(self) -> None:
+        self.post_message(self.Changed())
+
+    def on_resize(self) -> None:
+        if self.lists:
+            self.show_around()
 
 
 def key_hint(enter: SafeText, escape: SafeText) -> Line:

@@ -315,20 +315,18 @@ class AsciiFilter(LineFilter):
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [
-            segment if segment.control or segment.text.isascii() else Segment(plain(segment.text), segment.style)
-            for segment in segments
+            one if one.control or one.text.isascii() else Segment(self.drawn(one.text), one.style) for one in segments
         ]
 
+    def drawn(self, text: str) -> str:
+        return plain(text)
 
-class ConsoleFilter(LineFilter):
+
+class ConsoleFilter(AsciiFilter):
     """Draws with the characters of the Linux console's fonts; letters of names stay as they are."""
 
-    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        return [
-            segment if segment.control or segment.text.isascii()
-            else Segment(segment.text.translate(_CONSOLE), segment.style)
-            for segment in segments
-        ]  # fmt: skip
+    def drawn(self, text: str) -> str:
+        return text.translate(_CONSOLE)
 
 
 @lru_cache(4096)
