@@ -471,10 +471,10 @@ class RtuiApp(TerminalApp):
         self.navigation.goto()
 
     async def action_go_back(self) -> None:
-        await self.navigation.go_back()
+        await self.navigation.travel(self._history.back, "Nothing to go back to.")
 
     async def action_go_forward(self) -> None:
-        await self.navigation.go_forward()
+        await self.navigation.travel(self._history.forward, "Nothing to go forward to.")
 
     def action_help(self) -> None:
         self.navigation.help()

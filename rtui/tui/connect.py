@@ -124,7 +124,7 @@ class ConnectScreen(CommandScreen[None]):
         self.card = LinePanel(id="connect-card")
         self.password_input = PasswordInput()
         self._label = label
-        self._failed = False
+        self.has_failed = False
         self._make: MakeLines | None = None
         self._since_s: float | None = None
         """Since when connecting is under way, on the clock of the event loop; None once something else is shown."""
@@ -142,7 +142,7 @@ class ConnectScreen(CommandScreen[None]):
 
     @property
     def conditions(self) -> Conditions:
-        return frozenset({Condition.FAILED} if self._failed else ())
+        return frozenset({Condition.FAILED} if self.has_failed else ())
 
     def on_mount(self) -> None:
         self.title_bar.set_line(
@@ -151,12 +151,8 @@ class ConnectScreen(CommandScreen[None]):
         self.connecting()
         self.set_interval(TICK_S, self._tick)
 
-    @property
-    def has_failed(self) -> bool:
-        return self._failed
-
     def connecting(self) -> None:
-        self._failed = False
+        self.has_failed = False
         self.password_input.action_give_up()
         self._since_s = asyncio.get_running_loop().time()
         self._show(lambda _width: [connecting_line(self._label, 0.0)])
@@ -168,7 +164,7 @@ class ConnectScreen(CommandScreen[None]):
 
     def show_error(self, error: RtuiError, *, is_final: bool) -> None:
         """Show why connecting failed and a remedy; unless `is_final`, it is retried by itself."""
-        self._failed = is_final
+        self.has_failed = is_final
         self._since_s = None
 
         def lines(width: int) -> list[Line]:
@@ -184,7 +180,7 @@ class ConnectScreen(CommandScreen[None]):
             self.password_input.ask(of_key=of_key)
 
     def action_retry(self) -> None:
-        if self._failed:
+        if self.has_failed:
             self.connecting()
             self.post_message(self.Retry())
 
@@ -207,7 +203,7 @@ class ConnectScreen(CommandScreen[None]):
         width = max(MIN_CARD_CELLS, min(CARD_CELLS, self.size.width - 2))
         self.card.styles.width = width
         self.card.styles.height = len(make(width - FRAME_CELLS)) + 4
-        self.card.set_class(self._failed, "-failed")
+        self.card.set_class(self.has_failed, "-failed")
         self.card.set_content(make)
         self.footer_bar.show_commands(self.offered())
 

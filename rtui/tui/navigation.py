@@ -66,9 +66,6 @@ from rtui.tui.server_panels import FIGURES, METRICS, NODES, SERVER_COMMANDS
 from rtui.tui.server_panels import PANELS as SERVER_PANELS
 from rtui.tui.sql import SQL_COMMANDS, SqlScreen, SqlState
 
-NOTHING_BEFORE: Final = "Nothing to go back to."
-NOTHING_AFTER: Final = "Nothing to go forward to."
-
 FOUND: Final = "app.found"
 """The action that leads from a key in the tree back to the list of found keys that it was in."""
 
@@ -383,13 +380,8 @@ class Navigation:
     def _place(self) -> Place | None:
         return self._app.screen.place if isinstance(self._app.screen, CommandScreen) else None
 
-    async def go_back(self) -> None:
-        await self._travel(self._history.back, NOTHING_BEFORE)
-
-    async def go_forward(self) -> None:
-        await self._travel(self._history.forward, NOTHING_AFTER)
-
-    async def _travel(self, step: Callable[[Place | None], Place | None], nothing: str) -> None:
+    async def travel(self, step: Callable[[Place | None], Place | None], nothing: str) -> None:
+        """Go to the place that a step through the history leads to; `nothing` says that there is none."""
         if not isinstance(self._app.screen, CommandScreen):
             return
         place = step(self._place)

@@ -15,7 +15,7 @@ from rtui.analysis.humanize import Known, Mark
 from rtui.analysis.query.behind import Behind, step_of
 from rtui.analysis.query.patterns import pattern_text
 from rtui.analysis.query.query import one_of, query_of
-from rtui.analysis.report.document import CoverageKind, NodeKind, Step
+from rtui.analysis.report.document import CoverageKind, NodeKind
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.text.display import SafeText
@@ -71,10 +71,6 @@ class LevelDetail:
     level: Level
     needle: bytes | None = None
     """The text that names are filtered by, beside the scope of the report."""
-
-    @property
-    def path(self) -> tuple[Step, ...]:
-        return self.level.path
 
     @property
     def behind(self) -> Behind:
@@ -159,8 +155,8 @@ def _sources(schema: Schema, note: SafeText) -> list[SafeText]:
     coverage = schema.report.head.coverage
     if not schema.is_of_names:
         marks = {Mark.EXACT: "Exact", Mark.AT_LEAST: "At least", Mark.ABOUT: "From a sample"}
-        return [SafeText(f"{marks[schema.mark]}{f', {note}' if note else ''}.")]
-    how = "Exact, from the names." if schema.mark is Mark.EXACT else "At least, from the known names."
+        return [SafeText(f"{marks[schema.reported.mark]}{f', {note}' if note else ''}.")]
+    how = "Exact, from the names." if schema.reported.mark is Mark.EXACT else "At least, from the known names."
     found = [SafeText(f"{how} Press a to analyse memory, types and TTLs.")]
     if isinstance(coverage.total_keys, int) and coverage.total_keys > coverage.unread:
         missing = fmt.keys(coverage.total_keys - coverage.unread)

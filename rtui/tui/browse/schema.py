@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from rtui.analysis.humanize import Known, Mark, NamespaceFigures
+from rtui.analysis.humanize import Known, NamespaceFigures
 from rtui.analysis.query.behind import Behind, keys_of, within_report
 from rtui.analysis.report.document import (
     Coverage,
@@ -61,25 +61,17 @@ _Weight: TypeAlias = tuple[float, bytes]
 class Level:
     """A segment of names at a place in the tree, or the placeholder of folded segments."""
 
-    __slots__ = ("below", "depth", "is_open", "parent", "place")
+    __slots__ = ("below", "depth", "is_open", "node", "parent", "path", "place")
 
     def __init__(self, parent: Level | None, place: ReportPlace) -> None:
         self.parent = parent
         """The level before; None for the root, which has no row."""
-        self.place = place
+        self.place, self.node, self.path = place, place.node, place.path
         self.depth: int = -1 if parent is None else parent.depth + 1
         """The depth of the row; the root is at -1."""
         self.is_open = False
         self.below: list[Level] = []
         """The sorted children, once they have been listed."""
-
-    @property
-    def node(self) -> Node:
-        return self.place.node
-
-    @property
-    def path(self) -> tuple[Step, ...]:
-        return self.place.path
 
     @property
     def is_folded(self) -> bool:
@@ -107,11 +99,6 @@ class Schema:
         self.is_of_names = is_of_names
         self.is_current = is_current
         self.root = Level(None, self.reported.root)
-
-    @property
-    def mark(self) -> Mark:
-        """How far its counts can be trusted that come without an interval."""
-        return self.reported.mark
 
     def keys(self, level: Level) -> Known:
         return self.reported.known(level.node.stats.keys) or NO_KEYS

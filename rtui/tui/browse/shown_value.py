@@ -256,4 +256,4 @@ class Trail:
 
 
 def _path(detail: Detail) -> tuple[Step, ...] | None:
-    return None if detail.level is None else detail.level.path
+    return None if detail.level is None else detail.level.level.path

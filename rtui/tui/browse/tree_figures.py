@@ -60,14 +60,10 @@ class TreeFigures:
 
     def __init__(self, report: Report, *, is_current: bool = True) -> None:
         """`is_current` is whether the report is of the keyspace as it is: of the same server, not emptied since."""
-        self.reported = ReportedNamespaces(report)
+        self.reported, self.report = ReportedNamespaces(report), report
         self.is_current = is_current
         self._places: dict[Namespace, ReportPlace | None] = {}
         self._inside: tuple[Namespace, InsideNamespace] | None = None
-
-    @property
-    def report(self) -> Report:
-        return self.reported.report
 
     def place(self, node: Namespace) -> ReportPlace | None:
         """Return the place where the report counts the keys of a namespace, None if it does not count them."""

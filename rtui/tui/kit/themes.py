@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypedDict
 
 import msgspec
 from rich.console import Console
@@ -69,37 +69,10 @@ _COLOURS: Final = frozenset({
 })  # fmt: skip
 """The settings that are colours of Textual itself."""
 
+_PaletteTables = TypedDict("_PaletteTables", {"palette-256": dict[str, str], "palette-16": dict[str, str]}, total=False)
+"""Other values for terminals of fewer colours; those of sixteen have names, such as `ansi_bright_cyan`."""
+
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
-
-
-class _ThemeFile(
-    msgspec.Struct,
-    forbid_unknown_fields=True,
-    omit_defaults=True,
-    rename={"palette_256": "palette-256", "palette_16": "palette-16"},
-):
-    """The fields of a theme file: those of Textual's `Theme`, and overrides for terminals of fewer colours."""
-
-    primary: str
-    name: str | None = None
-    secondary: str | None = None
-    warning: str | None = None
-    error: str | None = None
-    success: str | None = None
-    accent: str | None = None
-    foreground: str | None = None
-    background: str | None = None
-    surface: str | None = None
-    panel: str | None = None
-    boost: str | None = None
-    dark: bool = True
-    ansi: bool = False
-    luminosity_spread: float = 0.15
-    text_alpha: float = 0.95
-    variables: dict[str, str] = {}
-    palette_256: dict[str, str] = {}
-    palette_16: dict[str, str] = {}
-    """With the names of sixteen colours, such as `ansi_bright_cyan`, instead of values."""
 
 
 class ThemeError(ValueError):
@@ -163,21 +136,22 @@ def theme_names() -> list[str]:
 def read_theme(path: Path, palette: Palette = Palette.TRUE) -> Theme:
     """Return the theme of a file for a terminal of a palette; raises ThemeError for anything that is not one."""
     try:
-        read = msgspec.toml.decode(path.read_bytes(), type=_ThemeFile)
+        settings = {"name": path.stem} | msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
+        tables = msgspec.convert(settings, _PaletteTables)
+        for name in settings.keys() - tables.keys() - {one.name for one in fields(Theme)}:
+            raise ThemeError(path, f"Object contains unknown field `{name}`")
+        theme = msgspec.convert(settings, Theme)
     except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
         raise ThemeError(path, str(error)) from None
-    settings = msgspec.structs.asdict(read)
-    palettes = {Palette.XTERM: settings.pop("palette_256"), Palette.ANSI: settings.pop("palette_16")}
-    settings["name"] = read.name or path.stem
-    if not _NAME.fullmatch(settings["name"]):
+    if not _NAME.fullmatch(theme.name):
         raise ThemeError(path, "name must be letters, digits, - and _")
-    if palette is Palette.XTERM:
-        palettes[palette] = {name: _as_rich_reads(value) for name, value in palettes[palette].items()}
-    if own := palettes.get(palette):
-        settings |= {name: own.pop(name) for name in _COLOURS & own.keys()}
-        settings["variables"] = read.variables | own
-        settings["ansi"] = read.ansi or palette is Palette.ANSI
-    return Theme(**settings)
+    of_palettes = {Palette.XTERM: tables.get("palette-256"), Palette.ANSI: tables.get("palette-16")}
+    if own := of_palettes.get(palette):
+        own = {name: _as_rich_reads(value) for name, value in own.items()} if palette is Palette.XTERM else own
+        colours: dict[str, Any] = {name: own.pop(name) for name in _COLOURS & own.keys()}
+        is_ansi = theme.ansi or palette is Palette.ANSI
+        theme = replace(theme, **colours, variables=theme.variables | own, ansi=is_ansi)
+    return theme
 
 
 _GREY: Final = re.compile(r"#([0-9a-f]{2})\1\1", re.IGNORECASE)
