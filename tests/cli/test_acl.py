@@ -26,8 +26,8 @@ from rtui.server.guard.acl import (
 )
 from rtui.server.guard.spec import CommandGroup, Spec
 from tests.clusters import TestCluster
-from tests.server.guard.samples import samples
-from tests.server.raw_commands import fill, raw
+from tests.server.guard.harmless import samples
+from tests.server.targets import fill, raw
 from tests.servers import Server
 
 WORD = "a-word-for-tests"

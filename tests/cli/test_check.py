@@ -20,7 +20,7 @@ from rtui.keyspace.text.display import HOSTILE
 from rtui.registry.load import load_registry
 from rtui.registry.rules import RULES, Family, RuleLevels
 from rtui.server.wire.errors import ExitCode
-from tests.analysis.formats.ci_documents import sarif_violations
+from tests.analysis.formats.test_ci_documents import sarif_violations
 from tests.made_report import denied_report, empty_report, made_report, partial_report
 from tests.servers import Server
 

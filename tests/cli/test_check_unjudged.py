@@ -17,7 +17,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.registry.rules import RULES as DECLARED
 from rtui.registry.rules import Family
 from rtui.server.wire.errors import ExitCode
-from tests.analysis.formats.ci_documents import junit_violations, sarif_violations
+from tests.analysis.formats.test_ci_documents import junit_violations, sarif_violations
 from tests.made_report import partial_report
 from tests.servers import Server
 

@@ -1,8 +1,4 @@
-"""What the help page about CI says: its YAML is read as GitHub and pre-commit read it, its lines are run by bash.
-
-`rtui` in these lines is a script that has this process run the command line and passes on what that prints, so that
-not every line starts Python anew.
-"""
+"""The files and pages for others' CI and the commands of the README: read by the formats' own readers, run by bash."""
 
 from __future__ import annotations
 
@@ -11,8 +7,10 @@ import os
 import re
 import select
 import shlex
+import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
@@ -23,8 +21,10 @@ import pytest
 import yaml
 from pre_commit.clientlib import CONFIG_SCHEMA
 
-from rtui.cli.main import run
+from rtui.cli.main import COMMANDS, run
+from rtui.keyspace.text.help_pages import PAGES
 from tests.servers import CHECKOUT, Server
+from tests.window import window
 
 PAGE = (CHECKOUT / "rtui/help/ci.md").read_text("utf-8")
 BLOCKS = dict(re.findall(r"^```yaml\n# (\S+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
@@ -163,3 +163,155 @@ def test_hooks_before_a_commit(shell: Shell, valkey: Server) -> None:
     assert commit() == [0, 0]
     valkey.admin.expire("order:7", 3_600)
     assert commit() == [1, 1]
+
+
+FILES = CHECKOUT / ".github"
+ACTION = yaml.safe_load((FILES / "actions/check/action.yml").read_text("utf-8"))
+GITLAB = yaml.safe_load((FILES / "packaging/gitlab-ci.yml").read_text("utf-8"))
+CRON_JOB = yaml.safe_load((FILES / "packaging/cronjob.yaml").read_text("utf-8"))
+SERVICE = FILES / "packaging/rtui-report.service"
+
+
+def test_the_page_calls_the_action_with_inputs_that_it_has() -> None:
+    steps = yaml.safe_load(BLOCKS[".github/workflows/check.yml"])["jobs"]["check"]["steps"]
+    (step,) = (one for one in steps if "with" in one)
+    assert step["uses"].partition("/.github/")[2].startswith("actions/check@")
+    assert set(step["with"]) <= set(ACTION["inputs"])
+
+
+@pytest.mark.parametrize("given", ["server", "report"])
+def test_the_action_checks_and_writes_a_summary(
+    given: str, shell: Shell, valkey: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    valkey.admin.set("order:lock", "x")
+    for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.setenv(name, str(shell.exchange / name))
+    monkeypatch.setenv("RUNNER_TEMP", str(shell.exchange))
+    if given == "report":
+        assert shell.run(["rtui", "report", "-o", "keys.json"]) == 0
+        monkeypatch.delenv("RTUI_URL")
+    for name, value in {"REPORT": "keys.json" if given == "report" else "", "REGISTRY": "", "FAIL_ON": "error"}.items():
+        monkeypatch.setenv(name, value)
+    (step,) = (one for one in ACTION["runs"]["steps"] if one.get("id") == "check")
+    assert set(step["env"]) == {"RTUI_URL", "REPORT", "REGISTRY", "FAIL_ON"}
+    # as GitHub runs `shell: bash`
+    assert shell.run(["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]) == 1
+    outputs = dict(line.split("=", 1) for line in (shell.exchange / "GITHUB_OUTPUT").read_text().splitlines())
+    assert outputs["exit-code"] == "1"
+    (one_run,) = json.loads(Path(outputs["sarif"]).read_bytes())["runs"]
+    assert "lock-without-ttl" in {result["ruleId"] for result in one_run["results"]}
+    assert "lock-without-ttl" in (shell.exchange / "GITHUB_STEP_SUMMARY").read_text()
+
+
+def test_the_job_of_gitlab_writes_what_it_keeps(shell: Shell, valkey: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    valkey.admin.set("order:lock", "x")
+    job = GITLAB["keyspace"]
+    monkeypatch.setenv("FAIL_ON", job["variables"]["FAIL_ON"])
+    install, *lines = job["script"]
+    assert install.startswith("pip install")
+    assert [shell.run(["sh", "-ec", line]) for line in lines] == [0, 1]
+    kept = [*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"]]
+    assert all((shell.folder / name).is_file() for name in kept)
+
+
+def nightly_scripts() -> dict[str, list[str]]:
+    """The commands of the CronJob and of the service for systemd."""
+    (container,) = CRON_JOB["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    (line,) = re.findall(r"^ExecStart=(.*?[^\\])\n", SERVICE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    return {
+        "cron job": [*container["command"], *container["args"]],
+        "service": shlex.split(line.replace("\\\n", " ").replace("%%", "%")),
+    }
+
+
+@pytest.mark.parametrize("name", ["cron job", "service"])
+def test_nights_of_others_end_with_the_exit_code_of_diff(name: str, shell: Shell, valkey: Server) -> None:
+    script = nightly_scripts()[name]
+    assert shell.run(script) == 0
+    assert shell.run(script) == 0
+    before = (shell.folder / "before.json").read_bytes()
+    valkey.admin.set("order:lock", "x")
+    assert shell.run(script) == 1
+    assert (shell.folder / "before.json").read_bytes() == before, "compared again with the last night that was fine"
+    valkey.admin.delete("order:lock")
+    assert shell.run(script) == 0
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_systemd_takes_the_units() -> None:
+    units = [SERVICE, SERVICE.with_suffix(".timer")]
+    done = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+README = (CHECKOUT / "README.md").read_text("utf-8")
+ADDRESS = "10.0.0.5"
+FENCED = [
+    line for fence in re.findall(r"^```sh\n(.*?)^```$", README, re.DOTALL | re.MULTILINE) for line in fence.splitlines()
+]
+SPANS = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", README, flags=re.DOTALL | re.MULTILINE))
+
+
+def commands(lines: list[str]) -> list[tuple[str, ...]]:
+    """Return the words of each command, with comments left out."""
+    parts = [part for line in lines for part in line.split("&&")]
+    return list(dict.fromkeys(words for part in parts if (words := tuple(shlex.split(part, comments=True)))))
+
+
+ALL = commands(FENCED) + [words for words in commands(SPANS) if words[0] in ("rtui", "make")]
+OURS = [words[1:] for words in ALL if Path(words[0]).name == "rtui"]
+SHOWN = [words for words in OURS if words and words[0] not in COMMANDS and words[0] not in ("--help", "--version")]
+"""Those of the interface."""
+
+
+def test_there_are_some() -> None:
+    assert len(OURS) > 5
+    assert any("--demo" in words for words in SHOWN)
+
+
+@pytest.fixture
+def addressed(valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """A server with a key and a user, and a dump, in place of those of the README."""
+    valkey.admin.set("order:1", "x")
+    valkey.admin.execute_command("ACL", "SETUSER", "app", "on", "nopass", "~*", "+@read", "+@connection", "+info")
+    valkey.admin.save()
+    dump = Path(*(str(valkey.admin.config_get(name)[name]) for name in ("dir", "dbfilename")))
+    (tmp_path / "dump.rdb").write_bytes(dump.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    return valkey
+
+
+def meant(words: tuple[str, ...], server: Server) -> list[str]:
+    address = f"127.0.0.1:{server.port}"
+    return [re.sub(rf"{re.escape(ADDRESS)}(:6379)?", address, word) for word in words]
+
+
+@pytest.mark.parametrize("words", [words for words in OURS if words not in SHOWN], ids=" ".join)
+def test_a_command_does_its_work(words: tuple[str, ...], addressed: Server) -> None:
+    if words == ("help", "PAGE"):
+        words = ("help", next(iter(PAGES)))
+    assert run(meant(words, addressed)) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", SHOWN, ids=" ".join)
+def test_the_interface_shows_keys(words: tuple[str, ...], addressed: Server) -> None:
+    arguments = [str(Path(word).absolute()) if word.endswith(".rdb") else word for word in meant(words, addressed)]
+    with window(["-m", "rtui", *arguments]) as shown:
+        shown.wait_for(b"READ-ONLY")
+        shown.wait_for(b"order")
+
+
+def test_what_else_is_named_is_there() -> None:
+    targets = set(re.findall(r"^([\w-]+):.* ## ", (CHECKOUT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    extras = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    for words in ALL:
+        if words[0] == "make":
+            assert set(words[1:]) <= targets, words
+        for word in words:
+            if word.startswith(".["):
+                assert set(word.removeprefix(".[").removesuffix("]").split(",")) <= set(extras), words
+            if word.endswith(".sh"):
+                assert (CHECKOUT / word).is_file()
+    for path in re.findall(r"\[[^]]*\]\(([\w./-]+)\)", README):
+        assert (CHECKOUT / path).exists(), path

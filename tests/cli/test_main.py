@@ -1,25 +1,38 @@
-"""The command: what it loads, what it prints, how it ends."""
+"""The command: what it loads, what it prints, how it ends; its help, and `rtui doctor`."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Sequence
+from dataclasses import fields
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import click
 import pytest
 from click.shell_completion import ShellComplete
+from rich.cells import cell_len
 
 import rtui
+from rtui.analysis.columns import SAMPLED_COLUMNS, SMALL_KEYSPACE
+from rtui.analysis.formats.result_rows import FIELD_NAMES
+from rtui.analysis.query.terms import TERMS
 from rtui.cli import main as command_line
-from rtui.cli.main import group, run
+from rtui.cli.connection import ConnectionOptions
+from rtui.cli.help import Command
+from rtui.cli.main import COMMANDS, group, run
+from rtui.cli.output import FORMATS_BY_SUFFIX
+from rtui.keyspace.text.help_pages import PAGES, page_text
 from rtui.server.engine import EXTENSIONS, NOT_BUILT, OUTDATED, why_not
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, ExitCode, FailureKind, TargetError
-from tests.servers import Server
+from rtui.server.wire.target import Timeouts
+from tests.servers import Server, free_port
+from tests.window import QUESTIONS, window
 
 HEAVY = (
     *("textual", "redis", "asyncio", "hiredis", "rich", "ssl", "platformdirs", "msgspec", "importlib.metadata"),
@@ -299,3 +312,165 @@ def test_a_usage_error_is_the_usage_and_what_is_wrong(line: str, capsys: pytest.
 def test_shells_complete_the_command_line(before: str, begun: str, completed: set[str]) -> None:
     found = ShellComplete(group, {}, "rtui", "_RTUI_COMPLETE").get_completions(before.split(), begun)
     assert {one.value if one.type == "plain" else one.type for one in found} == completed
+
+
+MOST_LINES = 45
+MOST_LINES_OF_ALL = 52
+COLUMNS = 80
+
+
+def command_of(name: str) -> click.Command:
+    command = group.get_command(click.Context(group), name)
+    assert command is not None
+    return command
+
+
+def said(line: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
+    assert run(line) == 0
+    out = capsys.readouterr().out
+    assert max(map(cell_len, out.splitlines())) <= COLUMNS
+    return out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_fits_on_a_screen(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = said([name, "--help"], capsys, monkeypatch)
+    assert len(out.splitlines()) <= MOST_LINES
+    assert name in PAGES or said(["help", name], capsys, monkeypatch) == out
+    command = command_of(name)
+    assert isinstance(command, Command)
+    asks = any(one.name == "credential_provider" for one in command.params)
+    assert ("rtui help connection" in out) is (asks or name == "help")
+    shared = {field.name for field in fields(ConnectionOptions)} if asks else set[str]()
+    for one in command.params:
+        if isinstance(one, click.Option) and not one.hidden and one.name not in {*shared, "help"}:
+            assert any(re.search(rf"(?<![\w-]){re.escape(option)}\b", out) for option in one.opts), one.opts
+    assert out.split("Examples:\n")[1].count("\n  rtui ") == 1
+    codes = out.split("Exit codes:\n")[1]
+    for code in re.findall(r"^  (\d+) ", codes, re.MULTILINE):
+        assert int(code) in {*map(int, ExitCode), 130}
+    for page in re.findall(r"rtui help ([a-z-]+)", out):
+        assert page in {*PAGES, *COMMANDS}
+
+
+def test_the_list_of_commands_and_pages(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    out = said(["--help"], capsys, monkeypatch)
+    assert len(out.splitlines()) <= MOST_LINES_OF_ALL
+    assert said(["help"], capsys, monkeypatch) == out
+    for name in (*COMMANDS, *PAGES):
+        assert re.search(rf"^  {name} +\S", out, re.MULTILINE), name
+    for word in ("TARGET", "-h", "--askpass", "rtui help connection", "--version"):
+        assert word in out
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_no_markup_and_is_as_wide_as_the_terminal(name: str) -> None:
+    text = page_text(name, COLUMNS)
+    assert text.count("\n") > 5
+    assert not re.search(r"^#+ [A-Z]|\*\*|^\||\]\(|```", text, re.MULTILINE)
+    prose = [line for line in text.splitlines() if not line.startswith("  ") or name not in ("ci", "connection")]
+    assert all(cell_len(line) <= COLUMNS or " " not in line.strip() for line in prose)
+
+
+def test_every_file_is_a_page() -> None:
+    root = Path(__file__).parents[2]
+    assert {path.stem for path in (root / "rtui" / "help").glob("*.md")} == {*PAGES, "screen"}
+    installed = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    assert "rtui.help" in installed
+
+
+def test_pages_say_what_the_program_does() -> None:
+    """Where a page names options, terms, columns, codes and limits, they are all those that there are."""
+    connection = page_text("connection", COLUMNS)
+    shared = {field.name for field in fields(ConnectionOptions)}
+    for one in command_of("report").params:
+        if isinstance(one, click.Option) and one.name in shared:
+            for option in one.opts:
+                assert re.search(rf"(^|[ ,]){re.escape(option)}\b", connection, re.MULTILINE), option
+    usual = Timeouts()
+    assert f"({usual.lost_s:g})" in connection
+    assert f"after {usual.direct_s:g} seconds" in connection
+    assert f"after {usual.reply_s:g} seconds" in connection
+    terms = page_text("terms", COLUMNS)
+    for name in TERMS:
+        assert name in ("text", "glob") or re.search(rf"(?<!\w){name}[:<>]", terms), name
+    formats = page_text("formats", COLUMNS)
+    for suffix, form in FORMATS_BY_SUFFIX.items():
+        assert suffix in (".markdown", ".htm") or re.search(rf"^  {form} +{re.escape(suffix)} ", formats, re.MULTILINE)
+    for field in ("key", "key_quoted", *FIELD_NAMES.values()):
+        assert re.search(rf"^  {field}  ", formats, re.MULTILINE), field
+    codes = page_text("exit-codes", COLUMNS)
+    for code in ExitCode:
+        assert re.search(rf"\b{int(code)}\b", codes), code
+    columns = page_text("columns", COLUMNS)
+    assert f"{SMALL_KEYSPACE:,} keys or fewer" in columns
+    for fact in str(SAMPLED_COLUMNS).split(","):
+        assert fact in columns
+
+
+def test_an_unknown_page_is_a_usage_error_with_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["help", "conection"]) == 2
+    err = capsys.readouterr().err
+    assert "id you mean connection?" in err
+    assert "exit-codes" in err
+
+
+SECRETS = ("mallory", "hunter2", "localhost", "acme-internal", "orders:of:acme")
+
+
+def section(text: str, name: str) -> str:
+    (line,) = [line for line in text.splitlines() if line.startswith(f"{name} ")]
+    return line.removeprefix(name)
+
+
+def test_what_a_server_denies_is_named_and_nothing_secret(
+    server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rights = ["+@all", "-memory", "-slowlog", "~orders:of:acme*"]
+    server.admin.execute_command("ACL", "SETUSER", "mallory", "on", ">hunter2", *rights)
+    server.admin.set("orders:of:acme", "x")
+    profiles = Path(os.environ["XDG_CONFIG_HOME"]) / "rtui/profiles.toml"
+    profiles.parent.mkdir(parents=True)
+    profiles.write_text('[acme-internal]\nhost = "acme-internal"\npassword = "hunter2"\n')
+    profiles.chmod(0o600)
+    monkeypatch.setenv("REDISCLI_AUTH", "hunter2")
+    assert run(["doctor", f"redis://mallory:hunter2@localhost:{server.port}"]) == 0
+    printed = capsys.readouterr()
+    assert set(section(printed.out, "denied").strip().split(", ")) == {"MEMORY USAGE", "SLOWLOG GET"}
+    assert "INFO memory" in section(printed.out, "allowed")
+    assert "1 named" in section(printed.out, "profiles.toml")
+    assert "REDISCLI_AUTH" in section(printed.out, "also set")
+    assert not [secret for secret in SECRETS if secret in printed.out + printed.err]
+
+
+def test_no_server_is_asked_unless_one_is_named(
+    valkey: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(["doctor"]) == 0
+    assert "reached by" not in capsys.readouterr().out
+    monkeypatch.setenv("RTUI_URL", valkey.url)
+    assert run(["doctor"]) == 0
+    assert "none" in section(capsys.readouterr().out, "denied")
+
+
+def test_a_report_is_written_also_of_a_server_that_is_away(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    port = free_port()
+    assert run(["doctor", f"redis://mallory@localhost:{port}", "-o", str(tmp_path / "doctor.md")]) == 4
+    written = (tmp_path / "doctor.md").read_text("utf-8")
+    assert "**failure**: Connection refused" in written
+    assert "localhost" not in written
+    assert f"localhost:{port}" in capsys.readouterr().err, "who runs it wants to know"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("answer", "said"), [(b"\x1b[1;2R", "takes 1 of 2"), (b"", "not known")])
+def test_the_terminal_is_asked_how_wide_characters_are(
+    answer: bytes, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(QUESTIONS, b"\x1b[6n", answer)
+    with window(["-m", "rtui", "doctor"]) as shown:
+        shown.wait_for(said.encode())
+        shown.wait_for(b"writable")

@@ -27,8 +27,7 @@ from tests.certificates import certificates
 from tests.clusters import TestCluster, cluster_of
 from tests.conftest import Pool, require
 from tests.sentinels import SERVICE, sentinel_of, watched
-from tests.server.scanned import numbered, plant
-from tests.server.targets import eventually
+from tests.server.targets import eventually, numbered, plant
 from tests.servers import Server, free_port
 from tests.ssh_host import SshHost
 

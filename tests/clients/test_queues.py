@@ -1,10 +1,12 @@
-"""The keys of job queues: RQ (rq/queue.py, rq/job.py), huey (huey/storage.py), Celery and Dramatiq."""
+"""The keys that job queues (RQ, huey, Celery, Dramatiq) and web caches write, and the patterns learnt of them."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from hashlib import md5
 from threading import Event
 
 import pytest
@@ -14,12 +16,23 @@ from dramatiq import Worker, actor
 from dramatiq.brokers.redis import RedisBroker
 from dramatiq.results import Results
 from dramatiq.results.backends import RedisBackend
+from flask import Flask
+from flask_caching import Cache
 from huey import PriorityRedisHuey, RedisExpireHuey, RedisHuey
 from rq import Queue, SimpleWorker
 from rq.timeouts import TimerDeathPenalty
 
-from tests.clients.written import keyspace, patterns_of, registered
+from rtui.analysis.estimates import as_estimate
+from rtui.analysis.report.document import Scope
+from rtui.keyspace.slices import finish
+from rtui.keyspace.text.segments import Separators
+from rtui.registry.expectations import FoundKey, breaches_of
+from rtui.registry.load import load_registry
+from rtui.registry.registry import SHIPPED
+from rtui.server.inspection.tables import InspectedBatch
+from rtui.table.aggregates import Aggregates
 from tests.servers import Server
+from tests.table.naive import add_batch
 
 JOBS = 10
 
@@ -201,3 +214,99 @@ def test_messages_held_done_dead_waiting_and_delayed(valkey: Server) -> None:
     entries = registered("dramatiq", found)
     assert entries["<result>"] == MESSAGES
     assert len(entries) == len(OF_DRAMATIQ)
+
+
+PAGES = 20
+WEEK_MS = 604_800_000
+
+
+def test_views_and_functions_of_flask(valkey: Server) -> None:
+    app = Flask("shop")
+    cache = Cache(app, config={"CACHE_TYPE": "RedisCache", "CACHE_REDIS_URL": valkey.url})
+
+    def product(number: int) -> str:
+        return str(number)
+
+    def search() -> str:
+        return "found"
+
+    def price(number: int) -> int:
+        return number
+
+    app.add_url_rule("/product/<int:number>", view_func=cache.cached(timeout=60)(product))
+    app.add_url_rule("/search", view_func=cache.cached(query_string=True)(search))
+    priced = cache.memoize(50)(price)
+    client = app.test_client()
+    for number in range(PAGES):
+        assert client.get(f"/product/{number}").text == str(number)
+        client.get(f"/search?q={number}")
+    with app.app_context():
+        for number in range(PAGES):
+            priced(number)
+        cache.set("settings", 1)
+    found = keyspace(valkey)
+
+    assert patterns_of(found, (b"/",))["flask_cache_view//product/<id>"] == PAGES
+    assert patterns_of(found)["flask_cache_view//product/<n>"] == PAGES
+    assert dict(registered("flask-caching", found)) == {
+        "flask_cache_view/<**>": 2 * PAGES,
+        "flask_cache_<function>_memver": 1,
+        "flask_cache_<**>": PAGES + 1,
+    }
+
+
+def test_names_of_django_begin_with_the_separator() -> None:
+    digests = [md5(b"%d" % number, usedforsecurity=False).hexdigest() for number in range(PAGES)]
+    names = [
+        *(f":1:product:{number}" for number in range(PAGES)),
+        *(f":1:django.contrib.sessions.cache{digest}" for digest in digests),
+        *(f":1:template.cache.sidebar.{digest}" for digest in digests),
+        *(f":1:views.decorators.cache.cache_page..GET.{digest}.{digest}.en-us.UTC" for digest in digests),
+    ]
+    found = {name.encode(): FoundKey(b"string", WEEK_MS) for name in names}
+    assert (
+        patterns_of(found).items()
+        >= {
+            ":1:product:<id>": PAGES,
+            ":1:django.contrib.sessions.cache<hash>": PAGES,
+            ":1:template.cache.sidebar.<hash>": PAGES,
+            ":1:views.decorators.cache.cache_page..GET.<hash>.<hash>.en-us.UTC": PAGES,
+        }.items()
+    )
+    assert set(registered("django", found).values()) == {PAGES}
+
+
+Keyspace = dict[bytes, FoundKey]
+"""Keys with their type and TTL."""
+
+
+def keyspace(server: Server) -> Keyspace:
+    admin = server.admin
+    return {key: FoundKey(admin.execute_command("TYPE", key), admin.pttl(key)) for key in admin.scan_iter(count=1_000)}
+
+
+def patterns_of(keys: Iterable[bytes], separators: Sequence[bytes] = (b":",)) -> dict[str, int]:
+    """The patterns that an analysis learns of keys, with how many keys each has."""
+    names = sorted(keys)
+    scope = Scope(separators=tuple(separators))
+    found = Aggregates(Separators(separators), scope=scope, started_at_s=0.0)
+    add_batch(found, InspectedBatch(b"string", names, [-1] * len(names), [60] * len(names)), 1.0)
+    patterns: dict[str, int] = {}
+    for path in finish(found.summary()).root.walk():
+        node = path[-1]
+        own = as_estimate(node.stats.keys).value - sum(as_estimate(one.stats.keys).value for one in node.children)
+        if own > 0:
+            patterns[b"".join(one.name + one.separator for one in path).decode()] = int(own)
+    return patterns
+
+
+def registered(name: str, keys: Keyspace) -> Counter[str]:
+    """How many keys each pattern of a registry that ships has; every key has one, and breaks nothing of it."""
+    registry = load_registry(SHIPPED / f"{name}.toml")
+    counts: Counter[str] = Counter()
+    for key, found in keys.items():
+        entry = registry.entry_of(key)
+        assert entry is not None, key
+        assert breaches_of(entry.expectations.broken(found)) == (), (key, found)
+        counts[entry.pattern.text] += 1
+    return counts

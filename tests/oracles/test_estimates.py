@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from random import Random
 from secrets import randbits
+from typing import Any
 
 import pytest
+import redis
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import CoverageKind, Report, Stats
 from rtui.analysis.report.members import Figure
-from tests.oracles import heavy_tails
 from tests.oracles.counted import report_on
 from tests.server.targets import target_of
 from tests.servers import Server
@@ -139,7 +141,7 @@ HEAVY_KEYS, HEAVY_SAMPLE, HEAVY_RUNS = 8_000, 1_500, 12
 async def test_intervals_hold_the_truth_of_keyspaces_with_heavy_tails(valkey: Server, number: int) -> None:
     """Keyspaces never seen before, whose figures hang together: a sort of them may be held a bit less often."""
     seed = randbits(48)
-    told = heavy_tails.plant(valkey.client(), Random(seed), HEAVY_KEYS)
+    told = plant_sizes(valkey.client(), Random(seed), HEAVY_KEYS)
     truth = {(what, whose): value for what, whose, value in figures(await report_on(target_of(valkey)))}
     used = int(valkey.client().info("memory")["used_memory"])
     held: defaultdict[str, list[bool]] = defaultdict(list)
@@ -159,3 +161,94 @@ async def test_intervals_hold_the_truth_of_keyspaces_with_heavy_tails(valkey: Se
     assert sum(every) >= 0.9 * len(every), made
     rates = {what: sum(hits) / len(hits) for what, hits in held.items()}
     assert min(rates.values()) >= 0.8, (made, rates)
+
+
+Law = Callable[[Random], float]
+"""Draws the size of a key in bytes."""
+
+LARGEST_BYTES = 4_000_000
+"""No key is larger."""
+
+NAMES = ("app", "feed", "session", "cart", "queue", "cache", "lock", "user")
+
+
+def _even(random: Random) -> tuple[str, Law]:
+    high = random.randrange(50, 2_000)
+    return f"even to {high}", lambda rng: rng.uniform(1, high)
+
+
+def _lognormal(random: Random) -> tuple[str, Law]:
+    sigma = random.uniform(0.5, 3)
+    return f"lognormal {sigma:.1f}", lambda rng: rng.lognormvariate(4, sigma)
+
+
+def _pareto(random: Random) -> tuple[str, Law]:
+    exponent = random.uniform(0.8, 2)
+    return f"Pareto {exponent:.1f}", lambda rng: 30 * rng.paretovariate(exponent)
+
+
+def _spikes(random: Random) -> tuple[str, Law]:
+    part, size = 10 ** random.uniform(-4, -2), 10 ** random.uniform(4, 6.5)
+    return f"{part:.2%} of {size:,.0f}", lambda rng: size if rng.random() < part else rng.uniform(1, 200)
+
+
+LAWS = (_even, _lognormal, _pareto, _spikes)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A namespace."""
+
+    name: str
+    keys: int
+    says: str
+    """By what law its sizes are drawn."""
+    size: Law
+    write: Callable[[Any, bytes, int], None]
+
+
+def parts(random: Random, keys: int) -> list[Part]:
+    """Draw the namespaces of a keyspace of about so many keys."""
+    names = random.sample(NAMES, random.randint(2, 6))
+    weights = [random.paretovariate(1) for _ in names]
+    found = []
+    for name, weight in zip(names, weights, strict=True):
+        says, law = random.choice(LAWS)(random)
+        count = max(20, round(keys * weight / sum(weights)))
+        found.append(Part(name, count, says, law, random.choice((_string, _hash, _list))))
+    return found
+
+
+def plant_sizes(client: redis.Redis, random: Random, keys: int) -> list[str]:
+    """Write such a keyspace, sometimes with one giant; returns what is in it."""
+    pipeline = client.pipeline(transaction=False)
+    told, waiting = [], 0
+    for part in parts(random, keys):
+        told.append(f"{part.keys} {part.name} {part.says}")
+        for number in range(part.keys):
+            size = max(1, min(LARGEST_BYTES, int(part.size(random))))
+            key = b"%s:%d" % (part.name.encode(), number)
+            part.write(pipeline, key, size)
+            if random.random() < 0.3:
+                pipeline.expire(key, random.randrange(60, 1_000_000))
+            waiting += size + 100
+            if waiting > LARGEST_BYTES:
+                pipeline.execute()
+                waiting = 0
+    if random.random() < 0.5:
+        told.append("one giant")
+        pipeline.set(b"giant:1", b"v" * LARGEST_BYTES)
+    pipeline.execute()
+    return told
+
+
+def _string(pipeline: Any, key: bytes, size: int) -> None:
+    pipeline.set(key, b"v" * size)
+
+
+def _hash(pipeline: Any, key: bytes, size: int) -> None:
+    pipeline.hset(key, mapping={b"name": b"n" * 10, b"value": b"v" * size})
+
+
+def _list(pipeline: Any, key: bytes, size: int) -> None:
+    pipeline.rpush(key, *([b"v" * 64] * max(1, min(size // 64, 2_000))))

@@ -1,8 +1,10 @@
-"""Reading registries: what is wrong is told with its line, its key and the nearest word that is known."""
+"""Reading registries, how patterns and references are written, and what is said of what is wrong in them."""
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,9 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.registry.document import SCHEMA_PATH, schema_text
+from rtui.registry.expectations import ReferenceSource, json_steps, json_values
 from rtui.registry.load import load_registry, read_registry
 from rtui.registry.naming import DEFAULT_LONGEST, rule_ids
-from rtui.registry.registry import LineIndex, RegistryError, find_registry, named_registry, shipped_names
+from rtui.registry.patterns import FORMS, Literal, PatternError, Values, literal_text, read_pattern
+from rtui.registry.registry import (
+    LineIndex,
+    Registry,
+    RegistryEntry,
+    RegistryError,
+    find_registry,
+    named_registry,
+    shipped_names,
+)
 from rtui.registry.rules import RULES, Severity
 
 WRONG = {
@@ -244,3 +256,243 @@ def test_the_schema_that_ships_is_of_these_types() -> None:
     assert SCHEMA_PATH.read_text("utf-8") == schema_text(), "run: python -m rtui.registry.document"
     found = json.loads(SCHEMA_PATH.read_text("utf-8"))
     assert set(found["$defs"]["Document"]["properties"]["rules"]["properties"]) == set(RULES)
+
+
+COLON = (b":",)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "not empty"),
+        ("user:{id", "written twice"),
+        ("user:id}", "written twice"),
+        ("user:{}", "no placeholder"),
+        ("user:{a<id>}}", "written twice"),
+        ("user:{a<id>", "written twice"),
+        ("user:{user id}", "no placeholder"),
+        ("user:<a><b>", "nothing says where <a> ends"),
+        ("user:<a>:<a>", "twice"),
+        ("<**>:x:<**>", "only one placeholder"),
+        ("<a>_<b>_<c>_<d>", "3 placeholders"),
+        ("user\\q", "no escape"),
+    ],
+)
+def test_what_is_no_pattern_says_why(text: str, why: str) -> None:
+    with pytest.raises(PatternError, match=re.escape(why)):
+        read_pattern(text, {}, COLON)
+
+
+def test_text_that_ends_with_a_part_of_a_separator_is_refused() -> None:
+    with pytest.raises(PatternError, match="part of a separator"):
+        read_pattern("x:<a>", {}, (b"::",))
+    assert read_pattern("x:<a>", {}, COLON).matches(b"x:1")
+
+
+def test_escapes_are_bytes() -> None:
+    pattern = read_pattern(r"<queue>\x06\x16<priority>", {}, COLON)
+    assert pattern.fields(b"celery\x06\x163") == {"queue": b"celery", "priority": b"3"}
+    assert read_pattern('"a"', {}, COLON).matches(b'"a"')
+    assert read_pattern("stra\u00dfe:<id>", {}, COLON).matches("straße:1".encode())
+
+
+def test_placeholders_have_the_form_of_their_name_unless_it_is_said() -> None:
+    assert not read_pattern("<int>", {}, COLON).matches(b"x")
+    assert read_pattern("<int>", {"int": Values()}, COLON).matches(b"x")
+
+
+@pytest.mark.parametrize(
+    ("old", "text", "key"),
+    [
+        ("user:{id}", "user:<id>", b"user:7"),
+        ("{**}:{*}", "<**>:<*>", b"a:b:c"),
+        ("{{user{id}}}.following", "{user<id>}.following", b"{user7}.following"),
+        ("a:{{{tag}}}:{{x}}", "a:{<tag>}:{{x}}", b"a:{7}:{x}"),
+        ("{{{{{id}}}}}", "{{{{<id>}}}}", b"{{7}}"),
+        (r"\x3cid>:{id}", r"\x3cid>:<id>", b"<id>:7"),
+        ("<<{id}>", "<<<id>>", b"<<7>"),
+        ("{{<{id}x>}}", "{<<id>x>}", b"{<7x>}"),
+    ],
+)
+def test_a_pattern_with_braces_is_one_with_angle_brackets(old: str, text: str, key: bytes) -> None:
+    before, now = read_pattern(old, {}, COLON), read_pattern(text, {}, COLON)
+    assert before == now
+    assert now.text == text
+    assert now.matches(key)
+    assert not now.matches(key.replace(b"7", b"").replace(b"a:b:c", b""))
+
+
+_TEXTS = st.lists(st.sampled_from(["<", ">", "{", "}", "id", "*", "a", "7", "<id>", "{id}", "\\", '"']), min_size=1)
+
+
+@given(_TEXTS.map("".join))
+def test_any_text_of_a_key_can_be_written_and_stands_for_itself_only(text: str) -> None:
+    written = literal_text(text.replace("\\", "\\\\").replace('"', '\\"'))
+    pattern = read_pattern(f"{written}:<id>", {}, COLON)
+    assert next(part for segment in pattern.segments for part in segment.parts) == Literal(text.encode())
+    assert read_pattern(pattern.text, {}, COLON) == pattern
+
+
+def test_a_pattern_has_its_own_samples() -> None:
+    for form in FORMS:
+        pattern = read_pattern(f"a:{{{form}}}:b" if form != "any-depth" else "a:<**>:b", {}, COLON)
+        assert pattern.matches(pattern.sample())
+
+
+@given(st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6)))
+def test_every_address_is_one(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
+    pattern = read_pattern("rate:<ip>", {}, COLON)
+    assert pattern.fields(f"rate:{address}".encode()) == {"ip": str(address).encode()}
+    assert pattern.matches(f"rate:{address.exploded}".encode())
+
+
+@given(st.text("0123456789abcdef:.", max_size=24))
+def test_nothing_else_is_an_address(text: str) -> None:
+    try:
+        ipaddress.ip_address(text)
+        is_one = True
+    except ValueError:
+        is_one = False
+    assert read_pattern("<ip>", {}, COLON).matches(text.encode()) == is_one
+
+
+def test_a_placeholder_of_fixed_length() -> None:
+    values = {"hash": Values(FORMS["hex"], lengths=((32, 32), (64, 64)))}
+    pattern = read_pattern("page:<hash>", values, COLON)
+    assert pattern.matches(b"page:" + b"a" * 32)
+    assert pattern.matches(b"page:" + b"a" * 64)
+    assert not pattern.matches(b"page:" + b"a" * 33)
+
+
+TEXT = """
+[placeholders]
+entity = ["user", "order"]
+userId = "int"
+
+[[pattern]]
+pattern = "<entity>:list"
+type = "set"
+references = [{ from = "member", to = "<entity>:<member>" }]
+
+[[pattern]]
+pattern = "user:<userId>:orders"
+type = "set"
+references = [{ from = "member", to = "order:<member>", twin = "order:index:user:<userId>" }]
+
+[[pattern]]
+pattern = "order:index:user:<userId>"
+type = "set"
+
+[[pattern]]
+pattern = "user:index:email:<email>"
+type = "string"
+references = [{ from = "value", to = "user:<value>" }]
+
+[[pattern]]
+pattern = "session:<id>"
+type = "hash"
+references = [{ from = "field:userId", to = "user:<value>" }, { from = "key", to = "lock:<id>" }]
+
+[[pattern]]
+pattern = "tags:<entity>"
+references = [{ from = "member", to = "<member>" }]
+
+[[pattern]]
+pattern = "<entity>:<id>"
+references = [{ from = "json:lines[].dishId", to = "dish:<value>" }]
+"""
+
+
+@pytest.fixture(scope="module")
+def registry() -> Registry:
+    return read_registry(TEXT)
+
+
+def entry(registry: Registry, key: bytes) -> tuple[RegistryEntry, dict[str, bytes]]:
+    index = registry.matcher.match(key)
+    assert index is not None
+    return registry.entries[index], registry.matcher.fields(key, index)
+
+
+def names(registry: Registry, key: bytes, *values: bytes) -> list[bytes]:
+    found, fields = entry(registry, key)
+    return [name for reference in found.references for name in reference.names(fields, values)]
+
+
+def test_members_and_values_fill_the_target(registry: Registry) -> None:
+    assert names(registry, b"user:list", b"1", b"2") == [b"user:1", b"user:2"]
+    assert names(registry, b"user:index:email:ann@example.com", b"7") == [b"user:7"]
+    assert names(registry, b"session:x", b"7") == [b"user:7", b"lock:x"]
+
+
+def test_members_can_be_whole_names(registry: Registry) -> None:
+    assert names(registry, b"tags:user", b"app:cache:user:1", b"x") == [b"app:cache:user:1", b"x"]
+
+
+def test_a_twin_has_the_name_of_the_other_index(registry: Registry) -> None:
+    found, fields = entry(registry, b"user:7:orders")
+    assert found.references[0].twin_name(fields) == b"order:index:user:7"
+    assert entry(registry, b"user:list")[0].references[0].twin_name({}) is None
+
+
+def test_who_points_here_as_far_as_the_name_says_it(registry: Registry) -> None:
+    found = [(one.key, one.value) for one in registry.incoming(b"order:17")]
+    assert found == [(b"order:list", b"17")]
+    assert [(one.key, one.value) for one in registry.incoming(b"lock:x")] == [(b"session:x", None)]
+    assert registry.incoming(b"nothing:here:at:all") == []
+
+
+@given(st.integers(0, 10**9))
+def test_a_reference_can_be_followed_back(number: int) -> None:
+    registry = read_registry(TEXT)
+    value = b"%d" % number
+    (target,) = names(registry, b"order:list", value)
+    assert (b"order:list", value) in [(one.key, one.value) for one in registry.incoming(target)]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("roleId", [b"4"]),
+        ("name", ["Zoë".encode()]),
+        ("lines[].dishId", [b"1", b"x"]),
+        ("address.city.code", [b"9"]),
+        ("missing", []),
+        ("roleId.deeper", []),
+        ("lines", []),
+        ("flag", []),
+    ],
+)
+def test_values_in_json(path: str, expected: list[bytes]) -> None:
+    document = {
+        "roleId": 4,
+        "name": "Zoë",
+        "lines": [{"dishId": 1}, {"dishId": "x"}, {"other": 1}, 5],
+        "address": {"city": {"code": 9}},
+        "flag": True,
+    }
+    assert json_values(json.dumps(document).encode(), path) == expected
+
+
+def test_lists_can_be_the_whole_document() -> None:
+    assert json_values(b'[{"id": 1}, {"id": 2}]', "[].id") == [b"1", b"2"]
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_json_or_none(text: bytes) -> None:
+    found = json_values(text, "a.b[]")
+    assert found is None or isinstance(found, list)
+
+
+def test_deep_json_is_refused_without_harm() -> None:
+    assert json_values(b"[" * 100_000, "a") is None
+
+
+@pytest.mark.parametrize("path", ["", "a..b", "a[", "a[0]", "."])
+def test_what_is_no_path(path: str) -> None:
+    with pytest.raises(ValueError):
+        json_steps(path)
+
+
+def test_every_source_says_of_which_types_it_is() -> None:
+    assert all(source.placeholder is None or source.types for source in ReferenceSource)

@@ -1,17 +1,21 @@
-"""Test servers as targets, and connections to them that end with the test."""
+"""Test servers as targets, connections to them, scans of planted keys, and single commands on fresh connections."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Final
 
 import pytest
+import redis
 
 from rtui.server.chance import seeded
 from rtui.server.guard.command import Command
+from rtui.server.scan.scan import Scan
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectFailure, Reply, ServerError
 from rtui.server.wire.lane import Lane
@@ -105,3 +109,117 @@ async def eventually(holds: Callable[[], object]) -> None:
     while not holds():
         turns += 1
         await asyncio.sleep(0 if turns < MANY_TURNS else 0.001)
+
+
+PLANT_BATCH = 5000
+
+
+def plant(server: Server, names: Iterable[bytes]) -> set[bytes]:
+    """Write a small string under each name; returns the names."""
+    keys = list(names)
+    client = server.client()
+    for start in range(0, len(keys), PLANT_BATCH):
+        client.mset(dict.fromkeys(keys[start : start + PLANT_BATCH], b"v"))
+    return set(keys)
+
+
+def uproot(server: Server, names: Iterable[bytes]) -> None:
+    """Delete the keys with these names."""
+    keys = list(names)
+    client = server.client()
+    for start in range(0, len(keys), PLANT_BATCH):
+        client.unlink(*keys[start : start + PLANT_BATCH])
+
+
+def numbered(count: int, prefix: bytes = b"key:") -> list[bytes]:
+    return [b"%b%d" % (prefix, index) for index in range(count)]
+
+
+def table_bits(server: Server) -> int:
+    """n of the 2^n buckets that the larger of the server's tables has, from cursors at random places."""
+    pipeline = server.client().pipeline(transaction=False)
+    for _ in range(30):
+        pipeline.scan(random.randrange(1 << 64), count=1)
+    return max(int(cursor).bit_length() for cursor, _ in pipeline.execute())
+
+
+class Seen:
+    """A sink; `at` runs something once when so many keys have come in."""
+
+    def __init__(self) -> None:
+        self.keys: Counter[bytes] = Counter()
+        self.pages = 0
+        self.scan: Scan | None = None
+        self._at = 0
+        self._act: Callable[[], object] | None = None
+
+    def __call__(self, keys: list[bytes]) -> None:
+        self.keys.update(keys)
+        self.pages += 1
+        if self._act is not None and self.keys.total() >= self._at:
+            act, self._act = self._act, None
+            act()
+
+    def at(self, keys: int, act: Callable[[], object]) -> None:
+        """Do something in the middle."""
+        self._at, self._act = keys, act
+
+    @property
+    def repeated(self) -> set[bytes]:
+        """Keys that came more than once."""
+        return {key for key, times in self.keys.items() if times > 1}
+
+
+class Watched(Connection):
+    """An open connection, all of whose state it shares; `runs` holds the names of the commands of each write."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.__dict__ = connection.__dict__
+        self.connection = connection
+        self.runs: list[list[str]] = []
+        self.before: dict[int, Callable[[], object]] = {}
+        """What happens before the write of this number, counted from 0."""
+
+    @property
+    def bytes_in(self) -> int:
+        """What the interactive lane has received so far."""
+        assert self._main is not None
+        return self._main.traffic.bytes_in
+
+    def run(self, *commands: Command) -> Awaitable[list[Reply]]:
+        happens = self.before.pop(len(self.runs), None)
+        if happens is not None:
+            happens()
+        self.runs.append([command.name for command in commands])
+        return super().run(*commands)
+
+
+def raw(server: Server, *argv: bytes | str, user: str | None = None, password: str | None = None) -> Any:
+    """The reply to a command line as it comes; an error reply is returned, not raised."""
+    client = server.client(username=user, password=password)
+    connection = client.connection_pool.get_connection()
+    try:
+        connection.send_command(*argv)
+        try:
+            return connection.read_response()
+        except (redis.ResponseError, redis.AuthenticationError) as error:
+            return error
+    finally:
+        connection.disconnect()
+        client.close()
+
+
+def fill(server: Server) -> None:
+    """Write a small value of each type that this version has, each under the name of its type."""
+    admin = server.admin
+    admin.set("string", b"abc")
+    admin.hset("hash", mapping={"field": "1"})
+    admin.rpush("list", "a", "b")
+    admin.sadd("set", "a", "b")
+    admin.zadd("zset", {"a": 1})
+    admin.xadd("stream", {"a": 1})
+    admin.xgroup_create("stream", "group", "0")
+    if server.product == "redis" and server.version >= (8, 0):
+        admin.execute_command("VADD", "vectors", "VALUES", 2, 1, 2, "element")
+    if server.product == "redis" and server.version >= (8, 8):
+        admin.execute_command("ARSET", "array", 0, "a")

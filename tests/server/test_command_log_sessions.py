@@ -18,8 +18,7 @@ from tests.monitor import Recorded, Recorder
 from tests.proxy import DelayProxy
 from tests.server import every_type
 from tests.server.browsing.test_session import browsing, whole
-from tests.server.scanned import numbered, plant
-from tests.server.targets import ASKERS, asked_by, connected, eventually, target_of
+from tests.server.targets import ASKERS, asked_by, connected, eventually, numbered, plant, target_of
 from tests.servers import Server
 
 NOT_MONITORED = frozenset(

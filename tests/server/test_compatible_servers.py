@@ -46,8 +46,7 @@ from tests.fakes.servers import (
     Upstash,
 )
 from tests.proxy import DelayProxy
-from tests.server.scanned import Seen, numbered, plant
-from tests.server.targets import connected, eventually, impatient, target_of
+from tests.server.targets import Seen, connected, eventually, impatient, numbered, plant, target_of
 from tests.servers import Server
 
 TYPES = (b"string", b"hash", b"set", b"zset", b"list")

@@ -47,9 +47,8 @@ from rtui.server.wire.errors import RtuiError
 from tests.faults import FAULTS, Fault, FaultProxy, Words
 from tests.made_sample import ONLY_WITH_OTHERS
 from tests.server import every_type
-from tests.server.hot.sessions import summary_of
-from tests.server.scanned import numbered, plant
-from tests.server.targets import impatient, target_of
+from tests.server.hot.test_counted_source import summary_of
+from tests.server.targets import impatient, numbered, plant, target_of
 from tests.servers import ADMIN, Server
 
 KEYS = 120

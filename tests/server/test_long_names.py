@@ -25,8 +25,7 @@ from rtui.server.scan.sampling import SAMPLE_BYTES, sample
 from rtui.server.scan.savepoint import SaveFile
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.errors import ConnectionLost
-from tests.server.scanned import plant
-from tests.server.targets import connected, lane_to, target_of
+from tests.server.targets import connected, lane_to, plant, target_of
 from tests.servers import Server
 
 LONG = 1 << 20

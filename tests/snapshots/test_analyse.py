@@ -20,9 +20,8 @@ from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.run import ReportApp
 from tests.made_report import MADE_AT_S, denied_report, empty_report, estimate_report, made_report, partial_report
-from tests.tui.analyse.analysing import app_on
-from tests.tui.analyse.fixed_analysis import READY, RUNNING, FixedAnalysis
-from tests.tui.analyse.test_comparing import yesterday
+from tests.tui.analyse.analysing import READY, RUNNING, FixedAnalysis, app_on
+from tests.tui.analyse.test_live import yesterday
 from tests.tui.browsing import until
 
 Compare = Callable[..., bool]

@@ -12,8 +12,7 @@ from rtui.analysis.report.document import HotList, HotReport, HotSource, Report,
 from rtui.keyspace.slots import SLOTS
 from tests.made_report import denied_report, estimate_report, made_report, partial_report, unsettled_report
 from tests.snapshots.test_analyse import DONE, MEDIUM, SMALL, doing
-from tests.tui.analyse.analysing import app_on
-from tests.tui.analyse.fixed_analysis import FixedAnalysis
+from tests.tui.analyse.analysing import FixedAnalysis, app_on
 
 Compare = Callable[..., bool]
 

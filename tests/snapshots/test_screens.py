@@ -23,8 +23,8 @@ from rtui.tui.connect import ConnectScreen
 from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.clipboard import SelectScreen
 from tests.tui.analysed_session import analysed_session
+from tests.tui.browse.test_lines import KEY, REGISTRY
 from tests.tui.browse.test_panes import Growing, refreshed
-from tests.tui.browse.test_registry_lines import KEY, REGISTRY
 from tests.tui.browsing import BrowseUser, is_settled, until
 from tests.tui.fixed_session import COMPLETE, FixedSession
 from tests.tui.palettes import PALETTE_APPS, ConsoleApp

@@ -24,8 +24,8 @@ from tests.snapshots.test_analyse import DONE
 from tests.snapshots.test_find import done, typed
 from tests.snapshots.test_find import session as finding
 from tests.snapshots.test_screens import Compare, doing, settle
-from tests.tui.analyse.fixed_analysis import FixedAnalysis
-from tests.tui.analyse.test_comparing import yesterday
+from tests.tui.analyse.analysing import FixedAnalysis
+from tests.tui.analyse.test_live import yesterday
 from tests.tui.browse.test_panes import Growing
 from tests.tui.browse.test_value import ValueSession
 from tests.tui.browsing import until

@@ -15,7 +15,7 @@ from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
 from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
-from tests.table.drawn_rows import add_batch
+from tests.table.naive import add_batch
 
 Keys = Sequence[tuple[bytes, int]]
 """Keys and their bytes."""

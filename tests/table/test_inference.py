@@ -26,7 +26,7 @@ from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from tests.examples import examples
 from tests.grammar import WORDS, Grammar
-from tests.table.drawn_rows import add_batch
+from tests.table.naive import add_batch
 
 Weighed = tuple[bytes, int]
 """A key and its bytes."""

@@ -25,7 +25,7 @@ from rtui.table.registered_rows import RegisteredRows
 from rtui.table.schema import NEVER
 from rtui.table.schema import keys_of as keys_of_table
 from tests.grammar import Grammar
-from tests.table.drawn_rows import table_of
+from tests.table.naive import table_of
 
 
 def registry_of(found: Sequence[Pattern], config: NamingConfig) -> Registry:

@@ -22,7 +22,7 @@ from rtui.registry.registry import Registry
 from rtui.server.inspection.tables import InspectedBatch
 from rtui.table import naming_counts
 from rtui.table.aggregates import Aggregates
-from tests.table.drawn_rows import add_batch
+from tests.table.naive import add_batch
 
 STARTED_S = 1_790_000_000.0
 

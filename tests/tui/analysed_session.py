@@ -14,8 +14,8 @@ from rtui.keyspace.text.segments import Separators
 from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
-from tests.table.drawn_rows import add_batch
-from tests.tui.analyse.fixed_analysis import READY, FixedAnalysis
+from tests.table.naive import add_batch
+from tests.tui.analyse.analysing import READY, FixedAnalysis
 from tests.tui.fixed_session import ASKED_AT_S, COMPLETE, FixedSession, keys, kind_of, memory_of, ttl_of
 
 

@@ -26,8 +26,7 @@ from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.kit.themes import Palette, load_themes
 from rtui.tui.navigation import all_css
 from tests.made_report import denied_report, estimate_report, made_report
-from tests.tui.analyse.analysing import app_on
-from tests.tui.analyse.fixed_analysis import RUNNING, FixedAnalysis
+from tests.tui.analyse.analysing import RUNNING, FixedAnalysis, app_on
 from tests.tui.browsing import until
 from tests.tui.fixed_session import COMPLETE, FixedSession
 from tests.tui.palettes import GRAPHICS, contrast_of, painted

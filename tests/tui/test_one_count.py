@@ -20,10 +20,9 @@ from rtui.tui.analyse import screen_lines
 from rtui.tui.kit.status_lines import status_line, title_line
 from rtui.tui.kit.styled_text import Line
 from tests.server.browsing.test_session import browsing, whole
-from tests.server.scanned import numbered, plant
-from tests.server.targets import connected, target_of
+from tests.server.targets import connected, numbered, plant, target_of
 from tests.servers import Server
-from tests.tui.analyse.fixed_analysis import RUNNING as ANALYSED
+from tests.tui.analyse.analysing import RUNNING as ANALYSED
 from tests.tui.fixed_session import COMPLETE
 
 

@@ -17,7 +17,7 @@ from rtui.tui.analyse.screen_lines import status_line, title_line
 from rtui.tui.help import page_lines
 from rtui.tui.navigation import help_topics
 from tests.made_report import made_report, partial_report
-from tests.tui.analyse.fixed_analysis import FixedAnalysis
+from tests.tui.analyse.analysing import FixedAnalysis
 
 _WRONG = re.compile(
     r"(?<![\d.,:/–-])1 (?:more )?(keys|rows|slots|bytes|commands|namespaces|fields|entries|levels|cliffs)\b"

@@ -16,7 +16,7 @@ sample without that key would give 100 MB and know nothing of it. So:
 
 Values of parts add up to the value of the whole, since the cap is one for all. Simulated over even sizes, lognormal
 ones with a sigma of 1 to 3, Pareto's with an exponent of 0.8 to 2, single giants and mixtures, the intervals of totals
-and shares hold the truth in 95 % of the samples or more (tests/analysis/report/test_figures.py).
+and shares hold the truth in 95 % of the samples or more (tests/analysis/report/test_tables.py).
 
 Some servers report more for single keys (MEMORY USAGE looks at a few elements only) than they use in all; then the
 bound by the server's memory holds, not the sum.

@@ -1,14 +1,21 @@
+"""Files that programs read: reports and found keys as JSON and CSV, and samples, written and read again."""
+
 from __future__ import annotations
 
+import csv
 import json
+from io import StringIO
+from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rtui.analysis.columns import ALL_COLUMNS
+from rtui.analysis.facts import Reason
 from rtui.analysis.formats import FORMS
 from rtui.analysis.formats.json import (
     DEEPEST,
@@ -20,12 +27,37 @@ from rtui.analysis.formats.json import (
     read_json,
     write_json,
 )
-from rtui.analysis.report.document import KeyRecord, Node, NodeKind, Report, Stats
-from rtui.keyspace.text.display import HOSTILE, unescape
+from rtui.analysis.formats.result_rows import FIELD_NAMES, FOUND_FORMATS, FoundKeys
+from rtui.analysis.formats.samples import (
+    Masker,
+    SamplesFormatError,
+    SamplesHeader,
+    header_line,
+    is_samples,
+    read_samples,
+    sample_line,
+)
+from rtui.analysis.health.possible import with_possible
+from rtui.analysis.health.sample import (
+    FIGURES,
+    ClientFigures,
+    CommandStats,
+    Database,
+    LatencyEvent,
+    LoggedCommand,
+    Missing,
+    Replica,
+    Sample,
+    Source,
+    only_new,
+    with_earlier,
+)
+from rtui.analysis.report.document import KeyRecord, KeySizes, Node, NodeKind, Report, Stats
+from rtui.keyspace.text.display import HOSTILE, SafeText, display_text, unescape
 from tests.analysis.formats.check_schema import SCHEMA, generated, violations
-from tests.analysis.formats.generated import reports
-from tests.analysis.formats.made import MADE
+from tests.analysis.formats.made import MADE, reports
 from tests.examples import examples
+from tests.tui.visiting import check_text
 
 slow = settings(deadline=None, max_examples=examples(60), suppress_health_check=list(HealthCheck))
 
@@ -313,3 +345,220 @@ def test_every_byte_of_a_key_comes_back() -> None:
     exact = MADE["exact"]
     report = replace(exact, summary=replace(exact.summary, hottest=(record,)))
     assert read_json(write_json(report)).summary.hottest == (record,)
+
+
+ROW_NUMBERS = ("ttl_ms", "memory_bytes", "length", "idle_s", "frequency", "slot")
+COUNTS = st.none() | st.integers(0, 1 << 50)
+RECORDS = st.lists(
+    st.builds(
+        KeyRecord,
+        key=st.binary(max_size=20) | st.sampled_from([b"=1", b"a|b", b"`", b"\n", "é".encode(), b"-1", b""]),
+        key_type=st.none() | st.sampled_from([b"hash", b"=odd", b"ReJSON-RL"]),
+        memory_bytes=COUNTS,
+        length=COUNTS,
+        ttl_ms=st.none() | st.integers(-1, 1 << 40),
+        idle_s=COUNTS,
+        frequency=st.none() | st.integers(0, 255),
+        encoding=st.none() | st.sampled_from([b"listpack", b"@x"]),
+    ),
+    max_size=8,
+)
+
+
+def written_rows(form: str, records: list[KeyRecord], count: int | None = None) -> str:
+    parts: list[str | bytes] = []
+    output = FoundKeys(parts.append, form, "a b", list(FIELD_NAMES))
+    for start in range(0, len(records), 3):
+        output.write(records[start : start + 3])
+    is_exact = count is None
+    output.end(len(records) if count is None else count, is_exact=is_exact, notes=[SafeText("A note.")])
+    return b"".join(part if isinstance(part, bytes) else part.encode() for part in parts).decode("utf-8", "replace")
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(StringIO(text, newline="")))
+
+
+@given(RECORDS)
+def test_every_format_has_the_same_columns_and_values(records: list[KeyRecord]) -> None:
+    document = json.loads(written_rows("json", records))
+    *lines, said = map(json.loads, written_rows("jsonl", records).splitlines())
+    assert lines == document["keys"]
+    assert said == {name: document[name] for name in ("listed", "count", "at_least", "complete", "notes")}
+    *rows, last = rows_of(written_rows("csv", records))
+    names = ["key", "key_quoted", *FIELD_NAMES.values()]
+    assert [*last] == [*names, "coverage", "notes"]
+    assert (last["coverage"], last["notes"]) == ("exact", "A note.")
+    head, _, *table = written_rows("md", records).split("\n\n", maxsplit=1)[0].splitlines()
+    assert head == f"| {' | '.join(names)} |"
+    assert len(rows) == len(table) == len(lines) == len(records)
+    for record, line, row in zip(records, lines, rows, strict=True):
+        assert list(line) == names
+        assert unescape(row["key_quoted"].encode()) == unescape(line["key_quoted"].encode()) == record.key
+        assert not any(row[name].startswith(("=", "+", "@", "-")) for name in ("key", "type", "encoding"))
+        for name in ROW_NUMBERS:
+            number: Any = line[name]
+            assert number is None or isinstance(number, int)
+            assert row[name] == ("" if number is None else str(number))
+    for line in (head, *table):
+        check_text(line)
+
+
+@given(RECORDS)
+@example([KeyRecord(key=b"a\0b"), KeyRecord(key=b"b")])
+def test_raw_has_every_name_that_a_nul_can_end_and_text_a_line_each(records: list[KeyRecord]) -> None:
+    parts: list[str | bytes] = []
+    output = FoundKeys(parts.append, "raw", "", [])
+    output.write(records)
+    output.end(len(records), is_exact=True, notes=())
+    names = b"".join(part for part in parts if isinstance(part, bytes)).split(b"\0")[:-1]
+    assert names == [one.key for one in records if b"\0" not in one.key]
+    assert output.left_out == len(records) - len(names)
+    assert len(written_rows("text", records).splitlines()) == len(records)
+
+
+def test_a_part_of_the_keys_is_no_count() -> None:
+    records = [KeyRecord(key=b"a"), KeyRecord(key=b"b")]
+    for text in (written_rows("json", records, 7), written_rows("jsonl", records, 7).splitlines()[-1]):
+        counts = [json.loads(text)[name] for name in ("listed", "count", "at_least", "complete")]
+        assert counts == [2, None, 7, False]
+    assert rows_of(written_rows("csv", records, 7))[-1]["coverage"] == "partial"
+    assert {form for form in FOUND_FORMATS if "A note." in written_rows(form, records)} == {
+        "json",
+        "jsonl",
+        "csv",
+        "md",
+    }
+
+
+HEADER = SamplesHeader(began_ms=1_790_000_000_000, server="10.0.0.5:6379")
+NUMBERS = st.integers(0, (1 << 63) - 1)
+TEXTS = st.text(max_size=12).map(display_text)
+NAMES = st.binary(max_size=12)
+ENTRIES = st.lists(
+    st.builds(LoggedCommand, NUMBERS, NUMBERS, NUMBERS, st.lists(NAMES, min_size=1, max_size=3).map(tuple), NAMES),
+    max_size=3,
+).map(tuple)
+
+SAMPLES = st.builds(
+    Sample,
+    st.just(1),
+    st.just("10.0.0.5:6379"),
+    info=st.dictionaries(st.sampled_from(("used_memory", "role", "hz")), NUMBERS | TEXTS | st.floats(0, 1e9)),
+    databases=st.dictionaries(st.integers(0, 15), st.builds(Database, NUMBERS, NUMBERS), max_size=2),
+    commands=st.dictionaries(
+        st.sampled_from(("GET", "CONFIG|GET")),
+        st.builds(CommandStats, NUMBERS, NUMBERS, percentiles_us=st.just({"50": 1.0})),
+    ),
+    errors=st.dictionaries(TEXTS, NUMBERS, max_size=2),
+    replicas=st.lists(st.builds(Replica, NAMES, TEXTS), max_size=1).map(tuple),
+    slow=ENTRIES,
+    large_replies=ENTRIES,
+    latency=st.lists(st.builds(LatencyEvent, TEXTS, NUMBERS, NUMBERS, NUMBERS, st.just(((1, 2),)))).map(tuple),
+    clients=st.lists(st.builds(ClientFigures, st.none() | NUMBERS, NAMES, NAMES), max_size=2).map(tuple),
+    settings=st.dictionaries(st.sampled_from(("save", "hz")), TEXTS),
+    key_sizes=st.lists(st.builds(KeySizes, TEXTS, st.just(((1, 5),))), max_size=1).map(tuple),
+    sources=st.sets(st.sampled_from(Source)).map(lambda chosen: tuple(one for one in Source if one in chosen)),
+    missing=st.dictionaries(st.sampled_from(Source), st.builds(Missing, st.sampled_from(Reason), TEXTS), max_size=2),
+)
+
+
+def whole(samples: list[Sample]) -> list[Sample]:
+    """The samples as a probe gives them: each with what those before it said."""
+    found: list[Sample] = []
+    for at_ms, sample in enumerate(samples):
+        told = only_new(Sample(**{name: getattr(sample, name) for name in sample.__struct_fields__} | {"at_ms": at_ms}))
+        found.append(with_earlier(told, found[-1]) if found else told)
+    return found
+
+
+def written(samples: list[Sample]) -> bytes:
+    return (header_line(HEADER) + "".join(sample_line(one, HEADER) for one in samples)).encode()
+
+
+@given(st.lists(SAMPLES, max_size=4))
+def test_what_is_written_is_read_again_but_for_clients_of_earlier_samples(samples: list[Sample]) -> None:
+    expected = whole([with_possible(one) for one in samples])
+    data = written(expected)
+    assert is_samples(data)
+    found = read_samples(data.splitlines(keepends=True))
+    assert found.header == HEADER
+    assert (found.unread, found.left_out) == (0, 0)
+    read = found.nodes.get("10.0.0.5:6379", ())
+    assert [one.at_ms for one in read] == [one.at_ms for one in expected]
+    assert read[-1:] == tuple(expected[-1:])
+    for one, other in zip(read, expected, strict=True):
+        for name in {*FIGURES.values(), "info", "missing", "sources"} - {"clients"}:
+            assert getattr(one, name) == getattr(other, name), name
+
+
+@given(st.lists(SAMPLES, min_size=1, max_size=3), st.data())
+def test_a_file_that_is_cut_is_read_up_to_there(samples: list[Sample], data: st.DataObject) -> None:
+    whole_file = written(whole(samples))
+    cut = whole_file[: data.draw(st.integers(len(header_line(HEADER).encode()), len(whole_file)))]
+    found = read_samples(cut.splitlines(keepends=True))
+    read = sum(map(len, found.nodes.values()))
+    assert read in (cut.count(b"\n") - 1, cut.count(b"\n"))
+    assert bool(found.unread) == (not cut.endswith(b"\n") and read == cut.count(b"\n") - 1)
+
+
+@given(st.lists(st.binary(max_size=60), max_size=5), st.booleans())
+def test_any_bytes_are_read_or_refused(lines: list[bytes], has_header: bool) -> None:
+    try:
+        read_samples([header_line(HEADER).encode()] * has_header + lines)
+    except SamplesFormatError:
+        assert not has_header
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{}", b"[]", b'{"format":"rtui report"}', b'{"format":"rtui samples","schema":9}']
+)
+def test_other_files_are_refused(line: bytes) -> None:
+    with pytest.raises(SamplesFormatError):
+        read_samples([line])
+
+
+def test_texts_of_a_file_are_safe() -> None:
+    line = rb'{"kind":"sample","at":1,"node":"a\u001b[31m","settings":{"save\u001b":"\u202e"}}'
+    (node,) = read_samples([header_line(HEADER).encode(), line]).nodes
+    assert "\x1b" not in node
+    (sample,) = read_samples([header_line(HEADER).encode(), line]).nodes[node]
+    assert all(text.isprintable() for pair in sample.settings.items() for text in pair)
+
+
+def test_of_a_long_file_samples_in_between_are_left_out() -> None:
+    data = written(whole([Sample(0, "10.0.0.5:6379")] * 1_000))
+    found = read_samples(data.splitlines(keepends=True))
+    times = [one.at_ms for one in found.nodes["10.0.0.5:6379"]]
+    assert (times[0], times[-1]) == (0, 999)
+    assert len(times) + found.left_out == 1_000
+    assert found.left_out
+    assert all(earlier < later for earlier, later in pairwise(times))
+
+
+def addresses_of(sample: Sample) -> list[bytes]:
+    return [*(one.address for one in sample.clients), *(one.address for one in sample.slow)]
+
+
+@given(SAMPLES)
+def test_masked_samples_have_no_addresses(sample: Sample) -> None:
+    masker = Masker()
+    masked = masker.masked(sample)
+    assert masked == masker.masked(sample)
+    for address in (*addresses_of(masked), *(one.address for one in masked.large_replies)):
+        assert address == b"" or address.startswith(b"client-")
+    assert all(client.id is None for client in masked.clients)
+    assert len(set(addresses_of(sample))) == len(set(addresses_of(masked)))
+
+
+def test_events_of_other_kinds_are_passed_over() -> None:
+    sample = Sample(HEADER.began_ms + 5, "a:1")
+    lines = [header_line(HEADER), '{"kind":"end","at":9}\n', sample_line(sample, HEADER)]
+    assert read_samples([one.encode() for one in lines]).nodes == {"a:1": (sample,)}
+    assert read_samples([header_line(HEADER).encode(), b'{"at":9}\n']).unread == 2
+
+
+def test_a_line_is_an_event_as_in_recorded_sessions() -> None:
+    event = msgspec.json.decode(sample_line(Sample(HEADER.began_ms + 5, "a:1"), HEADER))
+    assert (event["kind"], event["at"]) == ("sample", 5)
+    assert "at_ms" not in event

@@ -30,8 +30,8 @@ from rtui.registry.registry import Registry
 from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from tests.grammar import Grammar
-from tests.registry.test_sample_keyspaces import found_in
-from tests.table.drawn_rows import add_batch
+from tests.registry.test_shipped import found_in
+from tests.table.naive import add_batch
 
 Keys = Mapping[bytes, FoundKey]
 

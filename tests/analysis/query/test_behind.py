@@ -29,7 +29,7 @@ from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from tests.grammar import Grammar
 from tests.made_report import made_report
-from tests.table.drawn_rows import add_batch
+from tests.table.naive import add_batch
 
 NOW_S = 1_790_000_040.0
 """When all keys were asked: at the start of a minute."""

@@ -30,8 +30,7 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server import every_type
-from tests.server.scanned import numbered, plant
-from tests.server.targets import connected, eventually, target_of
+from tests.server.targets import connected, eventually, numbered, plant, target_of
 from tests.servers import Server, free_port
 
 MANY = 20_000

@@ -37,8 +37,7 @@ from tests.monitor import Recorder
 from tests.server.browsing.test_session import browsing, until, whole
 from tests.server.deployment.test_nodes import deployed
 from tests.server.scan.test_cluster_scan import disturb, fill
-from tests.server.scanned import numbered
-from tests.server.targets import eventually, target_of
+from tests.server.targets import eventually, numbered, target_of
 
 KEYS = [b"shop:user:%d" % number for number in range(3_000)]
 

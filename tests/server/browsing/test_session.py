@@ -28,8 +28,7 @@ from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.target import Target
 from tests.keyspace.naive import find
 from tests.proxy import DelayProxy
-from tests.server.scanned import numbered, plant
-from tests.server.targets import eventually, target_of
+from tests.server.targets import eventually, numbered, plant, target_of
 from tests.servers import Server, free_port
 
 MANY = 30_000

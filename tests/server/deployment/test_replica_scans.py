@@ -38,8 +38,7 @@ from tests.server.scan.test_cluster_scan import (
     interrupted,
     of_every_kind,
 )
-from tests.server.scanned import numbered, plant
-from tests.server.targets import asked_by, eventually, target_of
+from tests.server.targets import asked_by, eventually, numbered, plant, target_of
 from tests.servers import Server, binaries, running
 
 VERSIONS = ["redis-7.0", "redis-8.10", "valkey-9.1"]

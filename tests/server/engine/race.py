@@ -29,8 +29,7 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Connection
 from tests.clusters import TestCluster, cluster_of
-from tests.server.scanned import numbered, plant
-from tests.server.targets import eventually, target_of
+from tests.server.targets import eventually, numbered, plant, target_of
 from tests.servers import Server, binaries, running
 
 KEYS: Final = 30_000

@@ -29,9 +29,7 @@ from rtui.server.wire.own_reads import IDLE_NOTE
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
 from tests.server.every_type import LENGTHS, NO_TOUCH, UNSTEADY_MEMORY, fill, has_no_touch
-from tests.server.raw_commands import raw
-from tests.server.targets import connected, target_of
-from tests.server.watched import Watched
+from tests.server.targets import Watched, connected, raw, target_of
 from tests.servers import Server
 
 PATIENCE_MS = 60_000

@@ -43,8 +43,7 @@ from rtui.server.guard.evidence import (
     VectorEvidence,
 )
 from rtui.server.guard.spec import MAX_KEY_BYTES, Spec
-from tests.server.guard.harmless import is_costly, is_harmless, is_known_to_be_cheap
-from tests.server.guard.samples import samples
+from tests.server.guard.harmless import is_costly, is_harmless, is_known_to_be_cheap, samples
 
 PASSWORD = "correct-horse-battery"  # noqa: S105 - a test may tell it
 KEY = b"a:key"

@@ -12,8 +12,8 @@ from rtui.server.guard.acl import NOT_OF_SERVERS, Release, parse_release
 from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.command import build_batch
 from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup, Spec
-from tests.server.guard.samples import samples
-from tests.server.raw_commands import fill, raw
+from tests.server.guard.harmless import samples
+from tests.server.targets import fill, raw
 from tests.servers import Server
 
 HARMFUL = {"write", "blocking", "may_replicate", "pubsub", "denyoom"}

@@ -22,8 +22,7 @@ from tests.faults import Fault, FaultProxy
 from tests.grammar import Grammar, load
 from tests.server import every_type
 from tests.server.inspection.kept import Kept, expiries_agree, reading, said, told
-from tests.server.scanned import numbered, plant, uproot
-from tests.server.targets import connected, eventually, target_of
+from tests.server.targets import connected, eventually, numbered, plant, target_of, uproot
 from tests.servers import Server
 from tests.wire import bulk
 

@@ -21,9 +21,8 @@ from rtui.server.wire.connection import Lost
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from tests.proxy import DelayProxy
 from tests.server import every_type
-from tests.server.inspection.gathered import Gathered, inspecting
-from tests.server.scanned import numbered, plant, uproot
-from tests.server.targets import ask, connected, target_of, until
+from tests.server.inspection.kept import Gathered, inspecting
+from tests.server.targets import ask, connected, numbered, plant, target_of, until, uproot
 from tests.servers import Server
 
 MANY = 20_000

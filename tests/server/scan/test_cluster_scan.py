@@ -33,8 +33,7 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Target
 from rtui.table.aggregates import Aggregates
 from tests.clusters import TestCluster, set_slots
-from tests.server.scanned import Seen, numbered
-from tests.server.targets import asked_by, eventually
+from tests.server.targets import Seen, asked_by, eventually, numbered
 from tests.servers import Server
 
 KEYS = 12_000

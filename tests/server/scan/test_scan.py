@@ -21,8 +21,7 @@ from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.connection import Connection, Lost
 from tests.proxy import DelayProxy
-from tests.server.scanned import Seen, numbered, plant, table_bits, uproot
-from tests.server.targets import ask, connected, target_of, until
+from tests.server.targets import Seen, ask, connected, numbered, plant, table_bits, target_of, until, uproot
 from tests.servers import Server
 
 MANY = 30_000

@@ -35,8 +35,7 @@ from tests.grammar import Grammar, load
 from tests.monitor import Recorder
 from tests.oracles.keyspaces import grown
 from tests.proxy import DelayProxy
-from tests.server.scanned import numbered, plant
-from tests.server.targets import connected, target_of
+from tests.server.targets import connected, numbered, plant, target_of
 from tests.server.test_denied import POOR, let_in
 from tests.servers import Server
 

@@ -1,22 +1,25 @@
-"""The profile file: what it can say, and what is said of one that is wrong or open to others."""
+"""Profiles, recent servers and lists of targets: what files can say, what never is in them, what broken ones cost."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtui.keyspace.text.display import display_text
 from rtui.registry.registry import SHIPPED
+from rtui.server.files import config_folder
 from rtui.server.guard.command import CommandNames, Secret
 from rtui.server.options import MOST_SHOWN, RegistryChoice, RegistryFileError
-from rtui.server.user.known_servers import Profiles
+from rtui.server.user.known_servers import KEPT, Profiles, RecentServers, profile_targets, read_target_file, united
 from rtui.server.wire.errors import TargetError
-from rtui.server.wire.target import AddressMap, Login, Sentinels, Target, Tls, Way
+from rtui.server.wire.target import AddressMap, Login, Sentinels, Target, Tls, Way, parse_target
 
 
 @pytest.fixture
@@ -281,3 +284,181 @@ def test_not_all_of_very_many_mistakes_are_shown(folder: Path) -> None:
         title(RegistryChoice("mine.toml", folder=folder))
     assert len(raised.value.others) == MOST_SHOWN
     assert raised.value.others[-1] == "and 80 more"
+
+
+@pytest.fixture
+def recent(tmp_path: Path) -> RecentServers:
+    return RecentServers(tmp_path / "rtui" / "recent.json")
+
+
+def test_the_last_one_comes_first_and_once(recent: RecentServers) -> None:
+    one, other = Target("cache", 1), Target("queue", 2, user="app", tls=Tls(cacert="/ca.pem"), protocol=3)
+    for target in (one, other, Target("cache", 1, db=4)):
+        recent.add(target)
+    assert recent.servers() == [Target("cache", 1, db=4), other]
+
+
+def test_sockets_and_profiles_are_remembered(recent: RecentServers) -> None:
+    recent.add(Target(socket_path="/run/redis.sock", db=2))
+    recent.add(Target("cache", name=display_text("prod")))
+    recent.add(Target("moved", name=display_text("prod")))
+    assert recent.servers() == [Target("moved", name=display_text("prod")), Target(socket_path="/run/redis.sock", db=2)]
+
+
+def test_a_service_is_remembered_with_its_sentinels_and_without_their_password(recent: RecentServers) -> None:
+    sentinels = Sentinels("mymaster", (("s1", 26379), ("s2", 7)), "watcher", Secret("hunter2"), Tls())
+    recent.add(Target("10.0.0.1", 6379, sentinels=sentinels))
+    recent.add(Target("10.0.0.2", 6379, sentinels=sentinels))
+    assert "hunter2" not in recent.path.read_text()
+    assert recent.servers() == [Target(sentinels=replace(sentinels, password=None))]
+
+
+def test_the_way_is_remembered(recent: RecentServers) -> None:
+    way = Way(("one", "two"), AddressMap(("10.0.0.1:6379=localhost:7001",)))
+    recent.add(Target("10.0.0.1", way=replace(way, proxy=Secret("socks5://me:hunter2@p"))))
+    recent.add(Target("10.0.0.1"))
+    assert "hunter2" not in recent.path.read_text()
+    assert recent.servers() == [Target("10.0.0.1"), Target("10.0.0.1", way=way)]
+
+
+def test_how_a_cluster_was_looked_at_is_remembered(recent: RecentServers) -> None:
+    whole = Target("10.0.0.1", seeds=(("10.0.0.2", 6379), ("10.0.0.3", 7000)), cluster=True, replicas="only", zone="z")
+    one = Target("10.0.0.4", only_node=True)
+    recent.add(whole)
+    recent.add(one)
+    assert recent.servers() == [one, whole]
+
+
+def test_no_password_is_written(recent: RecentServers) -> None:
+    recent.add(Target("cache", password=Secret("hunter2")))
+    assert "hunter2" not in recent.path.read_text()
+    assert recent.servers() == [Target("cache")]
+    assert recent.path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://app:hunter2@cache/3",
+        "rediss://:hunter2@cache:6380",
+        "valkey://app:hunter2@[::1]:7000/1",
+        "unix://app:hunter2@/run/redis.sock?db=2",
+    ],
+)
+def test_no_password_of_a_url_is_written(recent: RecentServers, url: str) -> None:
+    target = parse_target(url)
+    assert target.password == Secret("hunter2")
+    recent.add(target)
+    assert "hunter2" not in recent.path.read_text()
+    assert [one.password for one in recent.servers()] == [None]
+
+
+def test_there_are_never_too_many(recent: RecentServers) -> None:
+    for port in range(1, KEPT + 10):
+        recent.add(Target("cache", port))
+    assert [one.port for one in recent.servers()] == list(range(KEPT + 9, 9, -1))
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '[{"port": 99999}]', "[" * 100_000, "\0"])
+def test_a_broken_file_counts_as_empty(recent: RecentServers, text: str) -> None:
+    recent.path.parent.mkdir()
+    recent.path.write_text(text)
+    assert recent.servers() == []
+    recent.add(Target("cache"))
+    assert recent.servers() == [Target("cache")]
+
+
+def test_a_name_that_is_no_text_is_not_remembered(recent: RecentServers) -> None:
+    recent.add(Target("cache", user="\udcff"))
+    assert recent.servers() == []
+
+
+def test_the_key_of_a_client_is_remembered_without_its_passphrase(recent: RecentServers) -> None:
+    tls = Tls(cert="/c.pem", key="/k.pem")
+    known = Target("cache", tls=tls, sentinels=Sentinels("m", (("s1", 1),), tls=tls))
+    recent.add(known.with_key_password(Secret("hunter2")))
+    assert "hunter2" not in recent.path.read_text()
+    assert [(one.tls, one.sentinels and one.sentinels.tls) for one in recent.servers()] == [(tls, tls)]
+
+
+LIST = """\
+# caches
+  10.0.0.5:6380   team=shop zone=a   # the carts
+
+redis://app:secret@cache/3 team=mail
+profile:queue zone=b
+[::1]:7000\ttier=1
+unix:///run/a#b.sock
+10.0.0.5:6380 zone=c
+"""
+
+
+@pytest.fixture
+def profiles() -> Path:
+    path = config_folder() / "profiles.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        '[queue]\nhost = "q"\nlabels.team = "mail"\nlabels.zone = "a"\n[prod-1]\nhost = "p"\n[dev]\nport = 1\n'
+    )
+    path.chmod(0o600)
+    return path
+
+
+def written(folder: Path, text: str, mode: int = 0o600) -> str:
+    path = folder / "targets"
+    path.write_text(text)
+    path.chmod(mode)
+    return str(path)
+
+
+@pytest.mark.usefixtures("profiles")
+def test_a_list_names_servers_and_their_labels(tmp_path: Path) -> None:
+    found = united(read_target_file(written(tmp_path, LIST)))
+    assert [(one.label, dict(one.labels)) for one in found] == [
+        ("10.0.0.5:6380", {"team": "shop", "zone": "c"}),
+        ("cache:6379", {"team": "mail"}),
+        ("q:6379", {"team": "mail", "zone": "b"}),
+        ("[::1]:7000", {"tier": "1"}),
+        ("/run/a#b.sock", {}),
+    ]
+    assert [one.name for one in found if one.name] == ["queue"]
+
+
+@pytest.mark.parametrize(
+    ("line", "mode", "said"),
+    [
+        ("redis://app:hunter2@a b", 0o600, "behind a target stand labels"),
+        ("redis://app:hunter2@a 9b=c", 0o600, "behind a target stand labels"),
+        ("redis://app:hunter2@a:port", 0o600, "the colon after the host"),
+        ("app:hunter2@a", 0o600, "not a URL"),
+        ("redis://app:hunter2@a", 0o640, "others may read"),
+        (f"a b={'hunter2' * 20}", 0o600, "behind a target stand labels"),
+        ("profile:nobody", 0o600, "no profile 'nobody'"),
+    ],
+)
+@pytest.mark.usefixtures("profiles")
+def test_a_line_that_can_not_be_used_is_named_and_not_repeated(line: str, mode: int, said: str, tmp_path: Path) -> None:
+    with pytest.raises(TargetError) as caught:
+        read_target_file(written(tmp_path, f"a:1\n\n{line}\n", mode))
+    text = f"{caught.value.happened} {caught.value.remedy}"
+    assert said in text
+    assert ", line 3:" in text
+    assert "hunter2" not in text
+
+
+def test_what_others_may_read_may_hold_no_password_but_the_options_one(tmp_path: Path) -> None:
+    name = written(tmp_path, "a:1\n", 0o644)
+    found = read_target_file(name, lambda text: parse_target(f"redis://:pw@{text}"))
+    assert [str(one.password) for one in found] == ["•••"]
+    for wrong in (str(tmp_path), str(tmp_path / "none")):
+        with pytest.raises(TargetError):
+            read_target_file(wrong)
+
+
+@pytest.mark.usefixtures("profiles")
+def test_profiles_by_their_names() -> None:
+    assert [one.name for one in profile_targets(["*"])] == ["queue", "prod-1", "dev"]
+    assert [one.name for one in profile_targets(["prod-*", "dev"])] == ["prod-1", "dev"]
+    with pytest.raises(TargetError, match="no profile"):
+        profile_targets(["prod-*", "stage-*"])
+    assert united([Target(), Target()]) == [Target()]

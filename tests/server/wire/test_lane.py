@@ -1,19 +1,25 @@
-"""A lane on real servers: order, errors as values, pressure, silence, loss."""
+"""A lane on real servers, the tasks that serve it, and what rtui has read itself."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
+import logging
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rtui.server import guard
 from rtui.server.guard.command import CommandNames, build_batch
 from rtui.server.guard.compatible import COMPATIBLE
-from rtui.server.wire.errors import NOT_SENT, ConnectionLost, FailureKind, Reply, ServerError
+from rtui.server.wire.errors import NOT_SENT, ConnectionLost, FailureKind, InternalError, Reply, RtuiError, ServerError
 from rtui.server.wire.lane import Refusals, with_errors
 from rtui.server.wire.opening import open_lane
+from rtui.server.wire.own_reads import MAX_REMEMBERED_KEYS, RESOLUTION_S, IdleTime, OwnReads
+from rtui.server.wire.supervised_tasks import failure_of, start_supervised
 from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server.targets import ask, lane_to, target_of
@@ -268,3 +274,167 @@ async def test_of_a_lost_connection_all_is_lost() -> None:
         await found
     assert (lost.value.kind, lost.value.last_error) == (FailureKind.TIMEOUT, NO_KEY)
     assert given_up.cancelled()
+
+
+NOW_S = 1_790_000_000.0
+
+
+@given(st.lists(st.tuples(st.floats(0, 10_000), st.booleans()), max_size=12), st.floats(0, 1_000), st.floats(-1, 1))
+def test_the_last_use_by_others_is_told_as_far_as_it_can_be(
+    later: list[tuple[float, bool]], asked_after_s: float, lag_s: float
+) -> None:
+    """Somebody uses the key, and then rtui and others do, in any order; rtui looks before it reads."""
+    own_reads, moment_s = OwnReads(), NOW_S
+    last_use_s = others_s = NOW_S
+    for wait_s, is_own in later:
+        moment_s += wait_s
+        if is_own:
+            found = own_reads.idle(b"key", max(0, int(moment_s - last_use_s + lag_s)), moment_s)
+            assert found.seconds is not None
+            own_reads.add(b"key", moment_s, used_s=moment_s - found.seconds)
+        else:
+            others_s = moment_s
+        last_use_s = moment_s
+    moment_s += asked_after_s
+    found = own_reads.idle(b"key", max(0, int(moment_s - last_use_s + lag_s)), moment_s)
+    assert found.seconds is not None
+    assert found.seconds >= int(moment_s - last_use_s + lag_s)
+    if last_use_s - others_s > 2 * RESOLUTION_S:
+        assert found.is_own_read
+    if not any(is_own for _, is_own in later):
+        assert not found.is_own_read
+        assert abs(moment_s - found.seconds - others_s) <= RESOLUTION_S
+
+
+def test_a_single_read_gives_way_to_the_use_before() -> None:
+    own_reads = OwnReads()
+    own_reads.add(b"key", NOW_S, used_s=NOW_S - 230)
+    assert own_reads.idle(b"key", 5, NOW_S + 5) == IdleTime(235, is_own_read=True)
+    assert own_reads.idle(b"key", 5, NOW_S + 50) == IdleTime(5)
+    assert own_reads.idle(b"other", 5, NOW_S + 5) == IdleTime(5)
+
+
+def test_what_was_seen_before_the_last_read_is_held_against_the_one_before() -> None:
+    own_reads = OwnReads()
+    own_reads.add(b"key", NOW_S, used_s=NOW_S - 230)
+    own_reads.add(b"key", NOW_S + 100)
+    assert own_reads.idle(b"key", 10, NOW_S + 10) == IdleTime(240, is_own_read=True)
+    assert own_reads.idle(b"key", 10, NOW_S + 110) == IdleTime(340, is_own_read=True)
+    assert own_reads.idle(b"key", 40, NOW_S + 99) == IdleTime(40)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 500), st.booleans()), max_size=30))
+def test_many_keys_are_told_as_each_alone(found: list[tuple[int, int, bool]]) -> None:
+    own_reads = OwnReads()
+    for number, seconds, is_read in found:
+        if is_read:
+            own_reads.add(b"key:%d" % number, NOW_S - seconds, used_s=NOW_S - seconds - number)
+    keys = [b"key:%d" % number for number, _, _ in found]
+    idle_s = [seconds for _, seconds, _ in found]
+    alone = [own_reads.idle(key, seconds, NOW_S) for key, seconds in zip(keys, idle_s, strict=True)]
+    told, count = own_reads.correct_idle_times(keys, idle_s, NOW_S)
+    assert list(told) == [one.seconds for one in alone]
+    assert count == sum(one.is_own_read for one in alone)
+
+
+def test_a_read_that_changed_nothing_is_not_taken_for_the_last_use() -> None:
+    own_reads = OwnReads()
+    own_reads.add(b"key", NOW_S, used_s=NOW_S - 230)
+    assert own_reads.idle(b"key", 235, NOW_S + 5) == IdleTime(235)
+
+
+def test_a_use_that_nobody_knows_is_not_made_up() -> None:
+    own_reads = OwnReads()
+    own_reads.add(b"key", NOW_S)
+    assert own_reads.idle(b"key", 5, NOW_S + 5) == IdleTime(None, is_own_read=True)
+
+
+def test_the_counter_is_the_one_before_the_first_read() -> None:
+    own_reads = OwnReads()
+    for counter in (7, 8, 9):
+        own_reads.add(b"key", NOW_S, counter=counter)
+    found = own_reads.get(b"key")
+    assert found is not None
+    assert found.counter == 7
+
+
+def test_no_more_is_remembered_than_the_bound() -> None:
+    own_reads = OwnReads()
+    for number in range(MAX_REMEMBERED_KEYS + 10):
+        own_reads.add(b"key:%d" % number, NOW_S)
+    assert len(own_reads) == MAX_REMEMBERED_KEYS
+    assert own_reads.get(b"key:0") is None
+    assert own_reads.get(b"key:%d" % (MAX_REMEMBERED_KEYS + 9)) is not None
+
+
+HELD = "s3cret"
+
+
+async def _raise(error: BaseException) -> None:
+    raise error
+
+
+async def test_work_that_ends_well_has_no_failure() -> None:
+    assert await failure_of(asyncio.sleep(0), name="work") is None
+
+
+async def test_a_failure_that_is_meant_for_the_user_is_given_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    lost = ConnectionLost("The server closed the connection.")
+    assert await failure_of(_raise(lost), name="work") is lost
+    assert await failure_of(_raise(BaseExceptionGroup("", [lost])), name="work") is lost
+    assert not caplog.records
+
+
+async def test_what_nobody_foresaw_is_logged_and_says_where_without_data(caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_raise(KeyError(HELD)))
+
+    failure = await failure_of(work(), name="work")
+    assert isinstance(failure, InternalError)
+    assert failure.happened.startswith("a fault of rtui itself (KeyError at test_supervised_tasks.py:")
+    assert HELD not in str(failure)
+    assert isinstance(failure.__cause__, KeyError)
+    assert [record.levelno for record in caplog.records if record.name == "rtui"] == [logging.ERROR]
+
+
+async def test_cancelled_it_ends_the_work_first() -> None:
+    began, cleaned = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            cleaned.set()
+
+    waiting = asyncio.create_task(failure_of(work(), name="work"))
+    await began.wait()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert cleaned.is_set()
+
+
+async def test_a_supervised_task_tells_its_failure_and_never_raises() -> None:
+    told: list[RtuiError] = []
+    await start_supervised(_raise(ValueError()), name="work", failed=told.append)
+    assert [type(one.__cause__) for one in told] == [ValueError]
+    task = start_supervised(asyncio.Event().wait(), name="work", failed=told.append)
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert task.cancelled()
+    assert len(told) == 1
+
+
+@pytest.mark.filterwarnings("error")
+async def test_cancelled_before_it_begins_it_leaves_nothing() -> None:
+    told: list[RtuiError] = []
+    work = _raise(ValueError())
+    task = start_supervised(work, name="work", failed=told.append)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED
+    assert not told

@@ -29,8 +29,7 @@ from rtui.server.wire.lane import Lane
 from rtui.server.wire.opening import FIRST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_REFUSED_PAUSE_S, open_lane
 from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
-from tests.server.scanned import Seen, numbered, plant
-from tests.server.targets import ask, connected, target_of, until
+from tests.server.targets import Seen, ask, connected, numbered, plant, target_of, until
 from tests.servers import Server, free_port
 
 HANDSHAKE_BYTES = 20_000

@@ -1,21 +1,30 @@
-"""The Analyse screen on fixed values, opened from the tree as users open it."""
+"""The Analyse screen on an analysis whose every value is set by hand, opened from the tree as users open it."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from textual.pilot import Pilot
 
+from rtui.analysis.columns import Columns
+from rtui.analysis.report.document import Report, ServerReport
 from rtui.analysis.report.tables.table import Subject
+from rtui.server.analysis.kept_reports import KeptReports
+from rtui.server.analysis.session import AnalysisStatus
+from rtui.server.analysis.session import FixedAnalysis as AnalysisFromFile
+from rtui.server.guard.evidence import Consent
 from rtui.server.options import BrowseOptions
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.target import Target
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.kit.settings import SettingsFile
-from tests.tui.analyse.fixed_analysis import FixedAnalysis
 from tests.tui.browsing import until
 from tests.tui.fixed_session import FixedSession
 from tests.tui.palettes import PaletteApp
@@ -94,3 +103,71 @@ async def analysing(
         assert isinstance(screen, AnalyseScreen)
         await until(pilot, lambda: screen.size.width > 0 and bool(screen.title_bar.lines))
         yield AnalyseUser(pilot, screen, source)
+
+
+SERVER = ServerReport("10.0.0.5:6379", "valkey", "9.1.2", "primary", 0, no_touch="on")
+
+READY = AnalysisStatus(SERVER)
+
+RUNNING = AnalysisStatus(
+    SERVER,
+    Progress(ScanState.RUNNING, 0.43, 430_000, 86_000.0, 6.6),
+    Cost(commands=1_763_000, keys=430_000, server_us=480_000, elapsed_s=5.0, is_measured=True),
+    Pace.NORMAL,
+)
+
+
+class FixedAnalysis(AnalysisFromFile):
+    """A live analysis as far as a screen can tell."""
+
+    def __init__(
+        self, report: Report | None = None, status: AnalysisStatus = READY, kept: KeptReports | None = None
+    ) -> None:
+        self.report = report
+        self.kept = kept
+        self.status = status
+        self.revision = 1
+        self.asked: list[str] = []
+        self.control = RunControl(status.pace)
+        self.control.on_change.append(self._control_changed)
+
+    def put(self, report: Report | None, state: ScanState = ScanState.RUNNING) -> None:
+        """Have another report."""
+        self.report = report
+        self._turn(state)
+
+    def begin(self, *, estimate: bool = False) -> None:
+        self.asked.append("estimate" if estimate else "begin")
+        self._turn(ScanState.RUNNING)
+
+    def begin_again(self) -> None:
+        self.asked.append("again")
+        self._turn(ScanState.RUNNING)
+
+    def choose_columns(self, columns: Columns | None) -> None:
+        self.status = replace(self.status, columns=columns)
+        self.revision += 1
+
+    def _control_changed(self) -> None:
+        control, was_paused = self.control, self.status.progress.state is ScanState.PAUSED
+        self.status = replace(self.status, pace=control.pace)
+        self.revision += 1
+        if control.is_stopped:
+            self.asked.append("stop")
+            self._turn(ScanState.STOPPED)
+        elif control.is_paused is not was_paused:
+            self.asked.append("pause" if control.is_paused else "resume")
+            self._turn(ScanState.PAUSED if control.is_paused else ScanState.RUNNING)
+
+    async def start_hot_session(self, consent: Consent) -> None:
+        self.asked.append("session")
+
+    async def ask_hot(self) -> None:
+        self.asked.append("hot")
+
+    async def close(self) -> None:
+        self.asked.append("close")
+
+    def _turn(self, state: ScanState) -> None:
+        self.status = replace(self.status, progress=replace(self.status.progress, state=state))
+        self.revision += 1

@@ -30,7 +30,7 @@ from tests.examples import examples
 from tests.made_report import estimate_report, made_report
 from tests.server.targets import target_of
 from tests.servers import Server
-from tests.tui.analyse.visiting_analysis import ask, at_analysis, is_analysing, open_analysis, panels, screen_of, state
+from tests.tui.analyse.analysis_tour import ask, at_analysis, is_analysing, open_analysis, panels, screen_of, state
 from tests.tui.browsing import until
 from tests.tui.test_hostile_text import ONE_LINE, PAYLOADS, Netless, hostile_server, netless, plant
 from tests.tui.visiting import Visitor, check_text, visiting

@@ -19,9 +19,8 @@ from rtui.tui.kit.settings import SettingsFile
 from tests.made_report import made_report
 from tests.server import every_type
 from tests.servers import Server
-from tests.tui.analyse.analysing import analysing
+from tests.tui.analyse.analysing import FixedAnalysis, analysing
 from tests.tui.analyse.analysis_tour import AnalysisTour, analysis_tour
-from tests.tui.analyse.fixed_analysis import FixedAnalysis
 from tests.tui.tour import NOT_MONITORED, PLANTED_IDLE_S, minimal_user, plant, plant_idle
 from tests.tui.visiting import check_text
 

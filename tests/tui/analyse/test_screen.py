@@ -26,8 +26,7 @@ from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.table import TableBody
 from rtui.tui.run import ReportApp
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
-from tests.tui.analyse.analysing import AnalyseUser, analysing
-from tests.tui.analyse.fixed_analysis import READY, RUNNING, FixedAnalysis
+from tests.tui.analyse.analysing import READY, RUNNING, AnalyseUser, FixedAnalysis, analysing
 from tests.tui.browsing import until
 from tests.tui.visiting import check_text
 

@@ -34,8 +34,8 @@ from rtui.tui.find import FindScreen
 from rtui.tui.kit.styled_text import line_width
 from tests.servers import Server
 from tests.tui.analysed_session import report_of, with_report
-from tests.tui.browse.test_name_patterns import NAMES, store_of
-from tests.tui.browse.test_registry_lines import REGISTRY
+from tests.tui.browse.test_lines import REGISTRY
+from tests.tui.browse.test_together import NAMES, store_of
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import COMPLETE, FixedSession, keys
 from tests.tui.visiting import Visitor, check_text, visiting

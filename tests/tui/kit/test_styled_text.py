@@ -26,7 +26,7 @@ from rtui.tui.kit.styled_text import (
     wrap,
     wrap_pieces,
 )
-from tests.keyspace.text.test_value_text import TEXTS
+from tests.keyspace.text.test_display import TEXTS
 
 texts = st.text(max_size=60).map(display_text)
 lines = st.lists(st.builds(Span, texts, st.sampled_from(Role)), max_size=5).map(tuple)

@@ -41,8 +41,7 @@ from rtui.tui.kit.table_rows import (
     table_line,
 )
 from tests.made_report import made_report
-from tests.tui.analyse.analysing import analysing
-from tests.tui.analyse.fixed_analysis import RUNNING, FixedAnalysis
+from tests.tui.analyse.analysing import RUNNING, FixedAnalysis, analysing
 from tests.tui.visiting import check_text
 
 COLUMNS = (

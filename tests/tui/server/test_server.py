@@ -35,7 +35,7 @@ from tests.servers import Server
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_health import DENIED_SLOW, NODES, SLOW, FixedHealth
 from tests.tui.fixed_session import ASKED_AT_S, FixedSession
-from tests.tui.test_mouse import click_on
+from tests.tui.test_keyboard import click_on
 from tests.tui.visiting import visiting
 
 
