@@ -255,14 +255,12 @@ class FaultyCluster:
         return _read(await self._ask(member, "CLUSTER NODES"))
 
     async def _live(self) -> list[Member]:
-        """The nodes that answer."""
         return [one for one in self.cluster.members if one.server.is_running and one.id not in self._frozen]
 
     async def _anyones_view(self) -> dict[str, Seen]:
         return await self._view(self.random.choice(await self._live()))
 
     async def _until(self, member: Member, holds: Callable[[dict[str, Seen]], bool]) -> None:
-        """Wait until it holds by what a node says."""
         until = time.monotonic() + FAULT_S
         while not holds(await self._view(member)):
             if time.monotonic() > until:

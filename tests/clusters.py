@@ -164,7 +164,6 @@ class TestCluster:
         set_slots(source, slots, "MIGRATING", self.node_id(target))
 
     def cancel_moves(self, slots: Iterable[int], *servers: Server) -> None:
-        """Take the marks away again."""
         for server in servers:
             set_slots(server, slots, "STABLE")
 
@@ -182,7 +181,6 @@ def set_slots(server: Server, slots: Iterable[int], state: str, *node_id: str) -
 
 
 def _serves(server: Server) -> bool:
-    """Whether all slots are served, as a node sees it."""
     return bool(server.admin.cluster("INFO")["cluster_state"] == "ok")
 
 
@@ -235,7 +233,6 @@ def _new_cluster(
 
 
 def stop_cluster(cluster: TestCluster) -> None:
-    """Stop all nodes and remove their folders."""
     for member in cluster.members:
         stop(member.server)
 

@@ -148,7 +148,6 @@ def _test_of(item: pytest.Item) -> str:
 
 
 def _fixtures_of(item: pytest.Item) -> dict[str, object]:
-    """What the test is parametrised with, by the names of arguments and fixtures."""
     call = getattr(item, "callspec", None)
     return {} if call is None else call.params
 
@@ -285,7 +284,6 @@ class Pool:
         return server
 
     def close(self) -> None:
-        """Stop them all."""
         for server in self._servers.values():
             stop(server)
 

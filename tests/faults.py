@@ -82,7 +82,6 @@ class FaultProxy(Listener):
         self.fault, self.struck = (words, fault), 0
 
     def heal(self) -> None:
-        """Pass everything on again."""
         self.fault = None
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -166,7 +166,6 @@ class Pattern:
     """Draws a TTL; None where the keys do not expire."""
 
     def name(self, rng: random.Random) -> bytes:
-        """Draw a key of this pattern."""
         return "".join(part if isinstance(part, str) else part(rng) for part in self.parts).encode()
 
 
@@ -210,7 +209,6 @@ class Grammar:
             patterns = [one for one in patterns if repeated[id(one)] * 2 <= drawn[id(one)]]
 
     def _key(self, pattern: Pattern, name: bytes) -> Iterator[Write]:
-        """Yield the writes of one key."""
         size = max(1, min(200_000, int(pattern.size())))
         pieces = [b"%d" % self.rng.getrandbits(40) for _ in range(min(600, 1 + size // 20))]
         match pattern.key_type:

@@ -36,8 +36,6 @@ _run = asyncio.Handle._run
 
 @dataclass(slots=True)
 class Hold:
-    """One callback."""
-
     cpu_s: float
     what: str
     collected_s: float
@@ -82,16 +80,13 @@ class Holds:
         return max((hold.cpu_s for hold in self.holds), default=0.0)
 
     def longest(self, most: int = 10) -> list[Hold]:
-        """Return the longest ones, the longest first."""
         return nlargest(most, self.holds, key=lambda hold: hold.cpu_s)
 
     def clear(self) -> None:
-        """Forget those so far."""
         self.holds, self.callbacks, self.cpu_s, self.collected_s, self.longest_collection_s = [], 0, 0.0, 0.0, 0.0
         self.collections.clear()
 
     def begin(self) -> None:
-        """Look at the callbacks of this thread from now on."""
         self._thread = threading.get_ident()
         gc.callbacks.append(self._collected)
         asyncio.Handle._run = self._timed()  # type: ignore[method-assign, assignment]
@@ -99,7 +94,6 @@ class Holds:
             threading.Thread(target=self._trace, name="tracer", daemon=True).start()
 
     def end(self) -> None:
-        """Look no longer."""
         self._is_over.set()
         asyncio.Handle._run = _run  # type: ignore[method-assign]
         gc.callbacks.remove(self._collected)

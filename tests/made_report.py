@@ -60,7 +60,6 @@ def quantiles(mean: int) -> Quantiles:
 
 
 def stats(keys: int, memory: int, no_ttl: int, *types: tuple[bytes, int]) -> Stats:
-    """Exact stats of a part of the made keyspace."""
     expiring = keys - no_ttl
     idle = (keys // 10, keys // 5, keys // 5, keys // 10, keys // 10, keys // 10, keys - 8 * keys // 10)
     strings = sum(count for kind, count in types if kind == b"string") if types else keys
@@ -104,7 +103,6 @@ def typed(leaf: Node, kind: bytes) -> Node:
 
 
 def root() -> Node:
-    """The tree of namespaces."""
     profile = typed(node(b"profile", (150_000, 300_000_000, 150_000), last=True), b"hash")
     orders = typed(node(b"orders", (100_000, 140_000_000, 100_000), last=True), b"set")
     user = node(
@@ -157,7 +155,6 @@ def records() -> tuple[KeyRecord, ...]:
 
 
 def big() -> BigReport:
-    """Its lists of big keys."""
     every = records()
     by_type = {
         kind: tuple(one for one in every if one.key_type == kind)
@@ -232,7 +229,6 @@ def hot() -> HotReport:
 
 
 def head() -> Head:
-    """When, where, how much."""
     complete = ColumnReport(ColumnState.COMPLETE)
     columns = dict.fromkeys(("type", "ttl", "memory", "idle", "length"), complete)
     columns["frequency"] = ColumnReport(
@@ -292,14 +288,12 @@ def made_report() -> Report:
 
 
 def estimated(value: Figure | None, spread: float = 0.05) -> Estimate | None:
-    """A figure with an interval around it."""
     if value is None or isinstance(value, Estimate):
         return value
     return Estimate(value * (1 - spread), float(value), value * (1 + spread))
 
 
 def estimate_stats(of: Stats) -> Stats:
-    """The same stats as estimates."""
     spread = of.memory
     about = (
         None
@@ -326,7 +320,6 @@ def estimate_stats(of: Stats) -> Stats:
 
 
 def estimate_node(of: Node) -> Node:
-    """The same tree of estimates."""
     return replace(of, stats=estimate_stats(of.stats), children=tuple(map(estimate_node, of.children)))
 
 
@@ -352,7 +345,6 @@ def sampled_stats(of: Stats) -> Stats:
 
 
 def sampled_node(of: Node) -> Node:
-    """The same tree of such stats."""
     return replace(of, stats=sampled_stats(of.stats), children=tuple(map(sampled_node, of.children)))
 
 
@@ -478,7 +470,6 @@ def denied_report() -> Report:
 
 
 def empty_report() -> Report:
-    """A report of a database without keys."""
     exact = made_report()
     nothing = Node(b"", b"", NodeKind.LITERAL, Stats(keys=0, share_keys=0.0))
     coverage = Coverage(CoverageKind.EXACT, 0, 1.0, 0)
@@ -506,6 +497,5 @@ def earlier_report() -> Report:
 
 
 def keys_of(found: Finding) -> Amount:
-    """The keys that a finding is about."""
     assert found.keys is not None
     return found.keys

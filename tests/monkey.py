@@ -136,7 +136,6 @@ class Monkey:
     # what it does
 
     async def press(self, key: str) -> None:
-        """Press a key as the terminal sends it."""
         character = key if len(key) == 1 else None
         self.app.post_message(events.Key(_character_to_key(key) if character else key, character))
         await asyncio.sleep(0)
@@ -164,7 +163,6 @@ class Monkey:
         await asyncio.sleep(0)
 
     async def go(self) -> None:
-        """Go to something by name."""
         await self._type("colon", self.random.choice(PLACES))
 
     async def query(self) -> None:
@@ -182,7 +180,6 @@ class Monkey:
             await self.press("enter")
 
     async def scroll(self) -> None:
-        """Turn the wheel somewhere."""
         kind = self.random.choice((events.MouseScrollDown, events.MouseScrollUp))
         x, y = self._somewhere()
         self.note(f"{kind.__name__} {x},{y}")
@@ -212,11 +209,9 @@ class Monkey:
         await asyncio.sleep(0)
 
     async def wait(self) -> None:
-        """Leave the application to itself for a while."""
         await asyncio.sleep(self.random.choice((0.0, 0.001, 0.01, 0.05, 0.12)))
 
     async def write(self) -> None:
-        """Have another client change keys."""
         keys = [b":".join(self.random.choices(NAMES, k=self.random.randrange(1, 5))) for _ in range(8)]
         many = {b"many:%d:%d" % (self.random.randrange(4), self.random.randrange(9_999)): b"x" for _ in range(50)}
         self.note("write")
@@ -237,7 +232,6 @@ class Monkey:
         await self._do(change)
 
     async def flush(self) -> None:
-        """Have another client take all keys away."""
         self.note("flush")
         await self._do(lambda client: client.flushall())
 
@@ -314,7 +308,6 @@ class Monkey:
         return focused.is_attached and focused.screen is screen
 
     def note(self, deed: str) -> None:
-        """Remember what was done."""
         self.log.append(deed)
 
     def _somewhere(self) -> tuple[int, int]:
@@ -329,7 +322,6 @@ class Monkey:
                 await asyncio.to_thread(deed, client)
 
     def _go_on(self) -> None:
-        """Let the server go on if it was stopped."""
         if self._thaw is not None and self.server is not None:
             self._thaw.cancel()
             self._thaw = None

@@ -116,7 +116,6 @@ class DelayProxy(Listener):
 
     @property
     def connections(self) -> int:
-        """How many clients are connected now."""
         return len(self.tasks)
 
     def commands(self) -> list[list[bytes]]:
@@ -173,7 +172,6 @@ class DelayProxy(Listener):
         self._flow.set()
 
     async def pass_reply(self) -> None:
-        """Wait while replies are held back."""
         if not self._flow.is_set():
             self.held += 1
             await self._tell()
@@ -186,7 +184,6 @@ class DelayProxy(Listener):
             await self._changed.wait_for(lambda: self.held >= count)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Connect to the server, and pass on what comes from both sides."""
         up_reader, up_writer = await asyncio.open_connection(*self._upstream, limit=CHUNK_BYTES)
         self.writers.add(up_writer)
         trips = RoundTrips()

@@ -188,13 +188,11 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """The process id of the server."""
         assert self._process is not None
         return self._process.pid
 
     @property
     def is_running(self) -> bool:
-        """Whether it was started and has not been stopped."""
         return self._process is not None
 
     @property
@@ -278,7 +276,6 @@ class Server:
         wait_until(lambda: self.admin.cluster("INFO")["cluster_state"] == "ok", self.log)
 
     def log(self) -> str:
-        """What the server has logged so far."""
         path = self.folder / "log"
         return path.read_text(errors="replace") if path.exists() else ""
 
@@ -308,7 +305,6 @@ class Server:
         os.kill(self.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let a hanging server go on."""
         os.kill(self.pid, signal.SIGCONT)
 
     def reset(self) -> None:
@@ -401,7 +397,6 @@ def start(
 
 
 def stop(server: Server) -> None:
-    """Stop a server and remove its folder."""
     server.stop()
     if server in _RUNNING:
         _RUNNING.remove(server)

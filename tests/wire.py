@@ -19,7 +19,6 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 def bulk(text: bytes) -> bytes:
-    """A bulk string on the wire."""
     return b"$%d\r\n%b\r\n" % (len(text), text)
 
 

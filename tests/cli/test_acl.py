@@ -69,7 +69,6 @@ def line_for(server: Server, *args: str) -> list[str]:
 
 
 def allow(server: Server, *args: str) -> None:
-    """Make the user on the server."""
     reply = raw(server, *line_for(server, *args))
     assert reply in (b"OK", "OK"), reply
 

@@ -56,7 +56,6 @@ class Shell:
     exchange: Path
 
     def run(self, command: Sequence[str]) -> int:
-        """Run a command to its end and return its exit code."""
         environment = {**os.environ, "PATH": f"{self.exchange}:{os.environ['PATH']}", "RTUI_TEST": str(self.exchange)}
         asked = os.open(self.exchange / "asked", os.O_RDWR)
         with subprocess.Popen(command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL) as process:

@@ -104,7 +104,6 @@ def check_failed(command: str, written: bytes) -> None:
 
 
 def at_port(words: list[str], port: int) -> list[str]:
-    """The words of a command that asks the server on a port."""
     return [str(port) if one == "PORT" else one for one in words]
 
 
@@ -317,7 +316,6 @@ COMMANDS = ("report", "find", "check", "patterns", "health", "slot")
 
 
 def started_command(command: str, port: int, *more: str) -> subprocess.Popen[bytes]:
-    """Start a command on a server that is on a port."""
     words = {"slot": ["slot", "-p", str(port), "k"], "find": ["find", f"127.0.0.1:{port}", "k"]}
     arguments = [*words.get(command, [command, f"127.0.0.1:{port}"]), *more]
     pipe = subprocess.PIPE

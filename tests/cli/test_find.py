@@ -97,7 +97,6 @@ def plant(server: Server) -> None:
 
 
 def found(server: Server, *arguments: str, code: int = 0) -> None:
-    """Run it against a server."""
     assert run(["find", server.url, *arguments]) == code
 
 

@@ -355,7 +355,6 @@ async def test_a_connection_that_stays_lost_is_given_up(valkey: Server) -> None:
 
 
 def started(server: Server, *options: str) -> subprocess.Popen[bytes]:
-    """The command as a process of its own."""
     line = [sys.executable, "-m", "rtui", "report", server.url, *options]
     return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 

@@ -25,8 +25,6 @@ LENGTHS = {b"STRLEN": b"string", b"HLEN": b"hash", b"LLEN": b"list", b"SCARD": b
 
 @dataclass(frozen=True, slots=True)
 class FakeKey:
-    """What is known of one key."""
-
     key_type: bytes = b"string"
     length: int = 5
     size_bytes: int = 64
@@ -81,7 +79,6 @@ class FakeServer(Listener):
             raise NotAllowedError(b" ".join(self.not_allowed[0]))
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer all commands of a client."""
         async for lines in batches(reader):
             writer.write(b"".join([packed(self._checked(argv, len(lines)), 2) for argv in lines]))
 
@@ -96,7 +93,6 @@ class FakeServer(Listener):
         return self.scan_together(argv) if argv[0] == b"SCAN" and together > 1 else self.reply(argv)
 
     def reply(self, argv: Argv) -> Reply:  # noqa: PLR0911, PLR0912 - a command a line
-        """Answer a command."""
         key = self.keys.get(argv[-1])
         match argv:
             case [b"INFO", section]:

@@ -68,7 +68,6 @@ class Cluster:
         self._shape = shape
 
     async def start(self) -> None:
-        """Begin to listen with all nodes."""
         shape = self._shape
         primaries = [await self._new_node() for _ in range(shape.nodes)]
         for at, node in enumerate(primaries):
@@ -107,13 +106,11 @@ class Cluster:
             transport.abort()
 
     def connected(self, node: Node, transport: asyncio.Transport) -> None:
-        """Count a connection."""
         self._clients[node.id].add(transport)
         self.connections += 1
         self.most_connections = max(self.connections, self.most_connections)
 
     def disconnected(self, node: Node, transport: asyncio.Transport) -> None:
-        """Count one connection less."""
         self._clients.get(node.id, set()).discard(transport)
         self.connections -= 1
 
@@ -175,11 +172,9 @@ class Cluster:
         return f"{dying.port} is down"
 
     def ids(self) -> list[str | None]:
-        """The ids of all slots' owners."""
         return [None if owner is None else owner.id for owner in self.owners]
 
     def figures(self) -> dict[str, Any]:
-        """What has happened so far."""
         calls = sum((node.calls for node in self.nodes), start=type(self.nodes[0].calls)())
         usage = resource.getrusage(resource.RUSAGE_SELF)
         return {
@@ -192,7 +187,6 @@ class Cluster:
         }
 
     def nodes_text(self, reader: Node) -> bytes:
-        """What CLUSTER NODES says to clients of one node."""
         epoch, lines = self._lines
         if epoch != self.epoch:
             lines = {node.id: self._line(node) for node in self.nodes}
@@ -201,7 +195,6 @@ class Cluster:
         return b"".join((lines | {reader.id: own}).values())
 
     def _line(self, node: Node) -> bytes:
-        """The line of a node, as others see it."""
         role = "master" if node.primary is None else "slave"
         flags, link = (f"{role},fail", "disconnected") if node.is_down else (role, "connected")
         primary = "-" if node.primary is None else node.primary.id
@@ -211,7 +204,6 @@ class Cluster:
         return f"{node.id} {address} {flags} {primary} {times} {node.epoch} {link}{served}\n".encode()
 
     def slots_reply(self) -> bytes:
-        """What CLUSTER SLOTS says to clients of any node."""
         if self._slots[0] != self.epoch:
             replicas: dict[str, list[Node]] = {}
             for node in self.nodes:
@@ -227,7 +219,6 @@ class Cluster:
         return self._slots[1]
 
     def info_text(self, reader: Node) -> bytes:
-        """What CLUSTER INFO says to clients of one node."""
         served = sum(owner is not None for owner in self.owners)
         fields = {
             "cluster_state": "ok" if served == SLOTS else "fail",
@@ -241,7 +232,6 @@ class Cluster:
 
 
 def _ranges(slots: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last slot of each range."""
     first = last = -2
     for slot in slots:
         if slot != last + 1:
@@ -258,8 +248,6 @@ def _endpoint(node: Node) -> bytes:
 
 
 class Client(asyncio.Protocol):
-    """A connection to a node."""
-
     def __init__(self, cluster: Cluster, node: Node) -> None:
         self._cluster, self._node = cluster, node
         self._reader = hiredis.Reader()
@@ -309,7 +297,6 @@ class SimulatedCluster:
 
     @property
     def target(self) -> Target:
-        """Its first node."""
         return Target(port=self.port)
 
     def keys(self) -> set[bytes]:
@@ -323,11 +310,9 @@ class SimulatedCluster:
         return str(self._ask("add"))
 
     def remove(self) -> str:
-        """Have a primary leave the cluster."""
         return str(self._ask("remove"))
 
     def kill(self) -> str:
-        """Have a primary die."""
         return str(self._ask("kill"))
 
     def owners(self) -> dict[int, str]:

@@ -39,8 +39,6 @@ IDLE_S: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
-    """What is known of one key."""
-
     slot: int
     key_type: bytes
     ttl_ms: int
@@ -115,7 +113,6 @@ class Node:
         }
 
     def answer(self, argv: Argv) -> bytes:
-        """Return the reply to a command."""
         self.calls[argv[0]] += 1
         answer = self._answers.get(argv[0])
         return self._unknown(argv) if answer is None else answer(argv)
@@ -191,7 +188,6 @@ class Node:
         return b"*2\r\n%b*%d\r\n%b" % (bulk(b"%d" % cursor), len(keys), b"".join(map(bulk, keys)))
 
     def page(self, cursor: int, count: int) -> tuple[int, list[bytes]]:
-        """Return the cursor after a page, and the keys of the page."""
         self._forget_old_tables()
         shift = SLOT_BITS if self.cluster.is_slotted else 0
         at, bucket = cursor & ((1 << shift) - 1), cursor >> shift

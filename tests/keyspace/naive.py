@@ -181,7 +181,6 @@ def split_names(keys: list[bytes], separators: Separators) -> SplitNames:
 
 
 def chunks_of(names: list[bytes]) -> list[Chunk]:
-    """Names in chunks."""
     return list(PackedNames(names).release())
 
 

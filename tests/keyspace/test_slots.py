@@ -93,7 +93,6 @@ def cluster_of_one(request: pytest.FixtureRequest) -> Server:
 
 @pytest.fixture
 def cluster_node_redis70(request: pytest.FixtureRequest) -> Server:
-    """Redis 7.0 as a cluster of one node."""
     pool = request.getfixturevalue("pool")
     node: Server = pool.take("cluster-redis-7.0", "redis-7.0", cluster=True)
     return node

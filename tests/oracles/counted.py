@@ -54,7 +54,6 @@ class Total:
     lengths: list[int] = field(default_factory=list)
 
     def add(self, fact: Fact) -> None:
-        """Take up one key."""
         self.keys += 1
         self.memory_bytes += fact.memory_bytes
         self.sizes.append(fact.memory_bytes)

@@ -49,7 +49,6 @@ _SHAPES = ("w", "w", "p", "p", "wp", "pw", "wpw", "pwp", "wpwpw", "")
 
 @st.composite
 def patterns(draw: st.DrawFn, separators: Sequence[bytes]) -> Pattern:
-    """A pattern that can be read."""
     text, values = "", dict[str, Values]()
     forms = st.sampled_from(FORMS)
     for at, shape in enumerate(draw(st.lists(st.sampled_from(_SHAPES), min_size=1, max_size=4))):

@@ -412,8 +412,6 @@ TYPES = {
 
 
 class Judged(NamedTuple):
-    """What a registry says of a keyspace."""
-
     keys: int
     unregistered: set[bytes]
     names: dict[str, set[bytes]]

@@ -78,7 +78,6 @@ VECTOR_SETS = pytest.mark.parametrize("server", ["redis-8.0", "redis-8.6", "redi
 
 
 def has_field_ttls(server: Server) -> bool:
-    """Whether fields of a hash can expire."""
     return server.version >= ((9, 0) if server.product == "valkey" else (7, 4))
 
 
@@ -88,7 +87,6 @@ def lists_names(server: Server) -> bool:
 
 
 def has_no_touch(server: Server) -> bool:
-    """Whether CLIENT NO-TOUCH is known."""
     return server.version >= (7, 2)
 
 

@@ -57,7 +57,6 @@ def asked_by(asker: str) -> AbstractContextManager[None]:
 
 @asynccontextmanager
 async def lane_to(target: Target, **options: Any) -> AsyncIterator[Lane]:
-    """A lane without a handshake, closed at the end."""
     lane = await open_lane(target, **options)
     try:
         yield lane
@@ -67,7 +66,6 @@ async def lane_to(target: Target, **options: Any) -> AsyncIterator[Lane]:
 
 @asynccontextmanager
 async def connected(target: Target, **options: Any) -> AsyncIterator[Connection]:
-    """An open connection, closed at the end."""
     connection = Connection(target, **options)
     await connection.open()
     try:
@@ -124,7 +122,6 @@ def plant(server: Server, names: Iterable[bytes]) -> set[bytes]:
 
 
 def uproot(server: Server, names: Iterable[bytes]) -> None:
-    """Delete the keys with these names."""
     keys = list(names)
     client = server.client()
     for start in range(0, len(keys), PLANT_BATCH):
@@ -161,7 +158,6 @@ class Seen:
             act()
 
     def at(self, keys: int, act: Callable[[], object]) -> None:
-        """Do something in the middle."""
         self._at, self._act = keys, act
 
     @property

@@ -50,7 +50,6 @@ class Read:
     may_repeat: bool
 
     def covers(self, key: bytes) -> bool:
-        """Whether the slot of a key is covered."""
         return not any(first <= key_slot(key) <= last for first, last in self.uncovered)
 
 

@@ -56,7 +56,6 @@ any_server = pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__
 
 
 async def reported(server: FakeServer, **options: Any) -> Report:
-    """The report of an analysis that has ended well."""
     async with connected(server.target) as connection:
         run = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, **options))
         await run.run(reports_meanwhile=False)
@@ -66,7 +65,6 @@ async def reported(server: FakeServer, **options: Any) -> Report:
 
 
 async def found(server: FakeServer, query: str) -> KeySearch:
-    """A search that has ended well."""
     async with connected(server.target) as connection:
         run = KeySearch(Deployment.over(connection), parse(query), FindOptions(pace=Pace.FULL))
         await run.run()

@@ -69,7 +69,6 @@ Work = Callable[[FaultProxy, Server], Awaitable[None]]
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses of a few milliseconds."""
     monkeypatch.setattr("rtui.server.wire.opening.FIRST_PAUSE_S", 0.0005)
 
 

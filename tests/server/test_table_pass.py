@@ -56,7 +56,6 @@ class Kept(Aggregates):
 
 
 def fill(server: Server, seed: int) -> None:
-    """Write keys of the grammar."""
     with socket.socket(socket.AF_UNIX) as to_server:
         to_server.connect(server.socket)
         load(to_server, Grammar(seed), KEYS)

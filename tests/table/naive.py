@@ -45,8 +45,6 @@ class One:
 
 
 def records(batches: Iterable[tuple[InspectedBatch, float]]) -> Iterator[One]:
-    """Every key of every batch."""
-
     def at(column: Sequence[int] | None, index: int) -> int | None:
         return None if column is None else column[index]
 

@@ -41,7 +41,6 @@ def summary_of(keys: Keys, *, budget: int = 4096, batch: int = 100, live: bool =
 
 
 def shuffled(keys: Keys, seed: int) -> Keys:
-    """The same keys in another order."""
     another = list(keys)
     Random(seed).shuffle(another)
     return another

@@ -33,7 +33,6 @@ Weighed = tuple[bytes, int]
 
 
 def report_of(keys: Iterable[Weighed], *, separators: Sequence[bytes] = (b":",), batch: int = 500) -> Report:
-    """An exact report of these keys, seen in this order."""
     keys = list(keys)
     scope = Scope(separators=tuple(separators))
     found = Aggregates(Separators(separators), scope=scope, started_at_s=0.0)

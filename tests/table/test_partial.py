@@ -37,7 +37,6 @@ Rows = list[dict[str, Any]]
 
 
 def partial_of(rows: Rows, top: int = 3) -> Partial:
-    """What these rows add up to."""
     made = Partial(
         Patterns(Separators((b":",))),
         origin_min=STARTED_MS // 60_000,

@@ -75,7 +75,6 @@ def aggregates_of(batches: Batches, scope: Scope | None = None, node_budget: int
 
 
 def summary_of(aggregates: Aggregates, sample: SampledKeyspace | None = None) -> Summary:
-    """The summary, all slices at once."""
     return finish(aggregates.summary(sample))
 
 

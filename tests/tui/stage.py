@@ -54,7 +54,6 @@ class SinkDriver(Driver):
     """A terminal that shows nothing; the bytes for it are made all the same."""
 
     def write(self, data: str) -> None:
-        """Encode what would be written."""
         data.encode()
 
     def start_application_mode(self) -> None:
@@ -164,7 +163,6 @@ class Stage:
 
     @property
     def tree(self) -> KeyTree:
-        """The tree on screen."""
         return self.app.screen.query_one(KeyTree)
 
     @property
@@ -180,7 +178,6 @@ class Stage:
 
     @property
     def is_scanning(self) -> bool:
-        """Whether keys are still arriving."""
         return not self.session.status.progress.state.is_over
 
     def press(self, key: str, character: str | None = None) -> None:
@@ -203,8 +200,6 @@ class Stage:
             return self.app.painted.changed.wait_for(lambda: holds(self.app.painted), timeout_s)
 
     def call(self, what: Callable[[], Any]) -> Any:
-        """Have the app's thread do something; returns what that returned."""
-
         async def doing() -> Any:
             with self.app._context():  # what the app's own tasks know, such as which application is theirs
                 found = what()

@@ -240,7 +240,6 @@ async def test_a_server_takes_one_line_however_long_its_name_is(size: tuple[int,
 
 
 def shown(app: RtuiApp) -> str:
-    """What stands on the screen."""
     with app._context():
         return "".join(segment.text for strip in app.screen._compositor.render_strips() for segment in strip)
 

@@ -116,7 +116,6 @@ def look_at(app: RtuiApp, palette: Palette, found: Found) -> None:
 
 
 async def press(pilot: Pilot[int], keys: Sequence[str]) -> None:
-    """Press keys, each once nothing is under way any more."""
     await rest(pilot.app)
     for key in keys:
         await pilot.press(key)

@@ -32,7 +32,6 @@ def shown(status: BrowsingStatus) -> tuple[str, str]:
 
 
 def text_of(line: Line) -> str:
-    """What a line says."""
     return "".join(span.text for span in line)
 
 

@@ -176,7 +176,6 @@ async def test_nobody_there_then_somebody(valkey: Server, tmp_path: Path) -> Non
 
 
 def names(visitor: Visitor) -> str:
-    """What stands in the tree."""
     return visitor.text(visitor.tree)
 
 
@@ -227,7 +226,6 @@ async def test_a_lost_connection_that_comes_back_clears_its_error(valkey: Server
 
 
 async def type_query(user: Visitor, text: str) -> None:
-    """Open the query line and type."""
     await user.until(lambda: user.app.screen is user.browse, "the tree")
     await user.press("slash")
     await user.until(lambda: user.app.focused is user.browse.filter_input, "the query line")

@@ -62,7 +62,6 @@ class Operator:
         self.presses = 0
 
     async def press(self, *keys: str) -> None:
-        """Press keys."""
         self.presses += len(keys)
         await self.visitor.press(*keys)
 

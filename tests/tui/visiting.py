@@ -55,7 +55,6 @@ class Visitor:
 
     @property
     def browse(self) -> BrowseScreen:
-        """The main screen, wherever it lies in the stack."""
         found = next((screen for screen in self.app.screen_stack if isinstance(screen, BrowseScreen)), None)
         assert found is not None, "not connected"
         return found
@@ -75,7 +74,6 @@ class Visitor:
 
     @property
     def tree(self) -> KeyTree:
-        """The tree."""
         return self.browse.query_one(KeyTree)
 
     @property
@@ -85,7 +83,6 @@ class Visitor:
 
     @property
     def row(self) -> Row:
-        """The row under the cursor."""
         assert self.tree.cursor is not None
         return self.tree.cursor
 
@@ -96,12 +93,10 @@ class Visitor:
             await asyncio.sleep(0)
 
     async def paste(self, text: str) -> None:
-        """Paste a text into what has the keyboard."""
         self.app.post_message(events.Paste(text))
         await asyncio.sleep(0)
 
     async def until(self, holds: Callable[[], object], what: str) -> None:
-        """Wait until it holds."""
         try:
             async with asyncio.timeout(PATIENCE_S):
                 look_s = FIRST_LOOK_S
@@ -123,7 +118,6 @@ class Visitor:
         await self.until(are_shown, " and ".join(map(repr, texts)))
 
     async def connected(self) -> None:
-        """Wait for the main screen."""
         await self.until(lambda: self.is_browsing, "the main screen")
 
     async def whole(self) -> None:
@@ -165,14 +159,12 @@ class Visitor:
         return True
 
     async def open(self) -> None:
-        """Open the namespace under the cursor."""
         node, rows = self.row.namespace, self.tree.rows
         assert rows is not None
         await self.press("right")
         await self.until(lambda: rows.is_expanded(node), "an open namespace")
 
     async def filter(self, text: str) -> None:
-        """Type a filter and have it done."""
         await self.press("slash")
         await self.until(lambda: self.app.focused is self.browse.filter_input, "the filter line")
         await self.paste(text)
@@ -221,7 +213,6 @@ class Visitor:
 
     @property
     def pane(self) -> DetailPane:
-        """The details."""
         return self.browse.query_one(DetailPane)
 
     def _strips(self) -> list[Any]:

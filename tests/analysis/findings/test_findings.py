@@ -58,7 +58,6 @@ def report(
     tags: Sequence[SlotTag] = (),
     kind: CoverageKind = CoverageKind.EXACT,
 ) -> Report:
-    """A report of these namespaces and lists alone."""
     keys = sum(one.stats.keys for one in nodes if isinstance(one.stats.keys, int))
     memory = sum(one.stats.memory_bytes for one in nodes if isinstance(one.stats.memory_bytes, int))
     summary = Summary(

@@ -40,7 +40,6 @@ CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u202e]")
 
 
 def session(*changes: dict[str, Any], every_s: float = 30.0) -> tuple[Sample, ...]:
-    """Samples with these changes, one each."""
     return tuple(made_sample(every_s * at, **changed) for at, changed in enumerate(changes))
 
 

@@ -325,7 +325,6 @@ def test_texts_are_made_safe_on_reading(hostile: str) -> None:
 
 
 def chain(depth: int) -> Node:
-    """A namespace within a namespace within …"""
     stats = Stats(keys=1, share_keys=1.0)
     node = Node(b"last", b"", NodeKind.LITERAL, stats)
     for _ in range(depth - 1):

@@ -37,7 +37,6 @@ Keys = Mapping[bytes, FoundKey]
 
 
 def report_of(keys: Keys, separators: Sequence[bytes] = (b":",), budget: int = 4096) -> Report:
-    """An exact report of these keys."""
     scope = Scope(separators=tuple(separators))
     found = Aggregates(Separators(separators), scope=scope, started_at_s=0.0, node_budget=budget)
     by_type = defaultdict[bytes, list[bytes]](list)

@@ -122,7 +122,6 @@ NAMES = st.one_of(
 
 
 def is_glob(raw: bytes) -> bool:
-    """Whether it may be sent."""
     try:
         check_pattern(raw)
     except PatternError:
@@ -131,7 +130,6 @@ def is_glob(raw: bytes) -> bool:
 
 
 def is_pattern(raw: bytes) -> bool:
-    """Whether it can be read."""
     try:
         check_pattern_text(raw)
     except PatternSyntaxError:
@@ -157,7 +155,6 @@ def bounds(spec: TermSpec) -> st.SearchStrategy[Bounds]:
 
 
 def values(spec: TermSpec) -> st.SearchStrategy[tuple[Value, ...]]:
-    """Draw the values of a term."""
     if spec.name == "glob":
         return st.tuples(NAMES.filter(is_glob))
     if spec.name == "re":

@@ -58,7 +58,6 @@ def keyspace(seed: int, keys: int) -> dict[bytes, Facts]:
 
 
 def summed(keys: dict[bytes, Facts], separators: Separators, budget: int) -> Summary:
-    """The summary of a keyspace."""
     scope = Scope(separators=separators.values)
     aggregates = Aggregates(separators, scope=scope, started_at_s=NOW_S, node_budget=budget)
     by_type = defaultdict[bytes, list[bytes]](list)

@@ -55,7 +55,6 @@ from tests.table.naive import add_batch
 
 
 def report(*children: Node, kind: CoverageKind = CoverageKind.EXACT, sampled: int = 0) -> Report:
-    """A report of these namespaces."""
     keys = sum(child.stats.keys for child in children if isinstance(child.stats.keys, int))
     memory = sum(child.stats.memory_bytes for child in children if isinstance(child.stats.memory_bytes, int))
     root = node(b"", (keys, memory, 0), *children)
@@ -386,7 +385,6 @@ def keyspace(seed: int) -> list[bytes]:
 
 
 def inspected(keys: list[bytes], budget: int) -> Report:
-    """An exact report of these keys, seen in this order."""
     found = Aggregates(Separators((b":",)), scope=Scope(), started_at_s=0.0, node_budget=budget)
     for first in range(0, len(keys), BATCH):
         some = keys[first : first + BATCH]

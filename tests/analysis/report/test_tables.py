@@ -507,7 +507,6 @@ MANY = st.lists(SIZES, max_size=200)
 
 
 def sketch_of(sizes: list[int]) -> Sketch:
-    """A sketch of sizes in the buckets of a table."""
     buckets = Counter(size_buckets(np.array(sizes, np.int64)).tolist())
     return Sketch.of(buckets, sum(sizes), min(sizes, default=0), max(sizes, default=0))
 

@@ -111,7 +111,6 @@ def thresholds(draw: st.DrawFn) -> FailOn:
 
 
 def spelled(threshold: FailOn) -> str:
-    """Return a threshold as a user may write it."""
     where = "" if threshold.namespace is None else f"{threshold.namespace} "
     sign = ("-" if threshold.number < 0 else "+") if threshold.is_change else ""
     digits = f"{int(abs(threshold.number) * 1000):04d}"

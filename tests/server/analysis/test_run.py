@@ -42,7 +42,6 @@ def analysing(connection: Connection, **options: Any) -> AnalysisRun:
 
 
 async def reported(analysis: AnalysisRun) -> Report:
-    """Run it to its end."""
     await analysis.run()
     assert analysis.report is not None
     return analysis.report

@@ -36,7 +36,6 @@ MANY = 30_000
 
 @asynccontextmanager
 async def browsing(target: Target, folder: Path, **options: Any) -> AsyncIterator[BrowsingSession]:
-    """A started session, closed at the end."""
     session = BrowsingSession(BrowseOptions(target, **{"pace": Pace.FULL, **options}), state_folder=folder)
     try:
         await session.start()
@@ -52,12 +51,10 @@ async def until(session: BrowsingSession, holds: Callable[[], bool]) -> None:
 
 
 def saved(folder: Path) -> int:
-    """How many scans are saved."""
     return len(list(folder.iterdir()))
 
 
 async def whole(session: BrowsingSession) -> None:
-    """Wait until the counts are totals."""
     await until(session, lambda: session.store.complete)
 
 

@@ -310,7 +310,6 @@ def token(password: str, life_s: float, **claims: str) -> SimpleToken:
 
 
 def auths(server: Server) -> int:
-    """How often anybody has logged in by AUTH."""
     return int(server.admin.info("commandstats")["cmdstat_auth"]["calls"])
 
 

@@ -41,7 +41,6 @@ KEYS = [b"key:%d" % number for number in range(50)]
 
 @asynccontextmanager
 async def deployed(target: Target, **options: Any) -> AsyncIterator[Deployment]:
-    """An open deployment, closed at the end."""
     deployment = Deployment(target, **options)
     try:
         await deployment.open()

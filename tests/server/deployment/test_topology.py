@@ -342,7 +342,6 @@ MANY = Shape(nodes=60, keys=2_000)
 
 @asynccontextmanager
 async def deployed(cluster: SimulatedCluster) -> AsyncIterator[Deployment]:
-    """An open deployment, closed at the end."""
     deployment = Deployment(cluster.target)
     try:
         await deployment.open()

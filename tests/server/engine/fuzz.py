@@ -101,7 +101,6 @@ def disturb(run: CompiledRun, key_filter: SlotFilter, rng: Random) -> None:
 
 
 def fuzz(seed: int) -> None:
-    """Feed one engine."""
     rng = Random(seed)
     setting = Setting(
         columns=rng.choice((EVERYTHING, SAMPLED_COLUMNS)),
@@ -163,7 +162,6 @@ def _check(run: CompiledRun) -> None:
 
 
 def main(seconds: float, seed: int) -> None:
-    """Feed engines for so long."""
     until, count = time.monotonic() + seconds, 0
     while time.monotonic() < until:
         try:

@@ -240,7 +240,6 @@ class Recorded(Aggregates):
 
 
 def pipeline_of(setting: Setting) -> InspectionPipeline:
-    """An inspection whose tables are counted."""
     findings = Recorded(setting)
     capabilities = Capabilities()
     for command in setting.denied:
@@ -374,7 +373,6 @@ class CompiledRun:
                 engine.drop()
 
     def take(self) -> None:
-        """Hand on what was found."""
         self.queries.take()
         for _ in self.queries.hand_on():
             pass

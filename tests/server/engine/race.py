@@ -123,7 +123,6 @@ async def analyse_nodes(cluster: TestCluster, slots: Iterator[int], rng: Random)
 
 
 def main(seconds: float, seed: int) -> None:
-    """Run one after the other for so long, each kind at least once."""
     for name in ("FIRST_REPORT_S", "REPORT_EVERY_S"):
         setattr(analysis_run, name, 0.0)
     for module in (cluster_scan, listing):

@@ -341,7 +341,6 @@ NOT_THE_PROTOCOL = (
 
 
 def new_engine(*, depth: int = 1) -> ScanEngine:
-    """An engine that only lists keys."""
     engine = ScanEngine(Ranges(Dialect.OPAQUE), scan_template())
     engine.set_pace(count=10, portion=10, most_under_way=10 * depth, width=8, key_gap_us=0, idle_us=0)
     return engine

@@ -356,7 +356,6 @@ def test_key_names_are_bounded() -> None:
 
 
 def parsed(packed: bytes) -> list[Any]:
-    """Read requests as a server would."""
     reader = hiredis.Reader()
     reader.feed(packed)
     found = []
@@ -367,7 +366,6 @@ def parsed(packed: bytes) -> list[Any]:
 
 
 def built() -> list[Command]:
-    """One Command of every builder."""
     secret = Secret(PASSWORD)
     made = [build(KEY, enough((*build.spec.words, KEY))) for build in EVERY_KEY]
     table, few = TABLE_OF_ANY_LENGTH, FEW_CONSUMERS

@@ -41,7 +41,6 @@ class Looking:
         self._probe, self._levels, self._every_s = probe, RuleLevels(parameters=given), every_s
 
     async def look(self, *, after_s: float | None = None) -> Sample:
-        """Take a sample."""
         clock = self._probe._clock
         assert isinstance(clock, Clock)
         clock.now_s += self._every_s if after_s is None else after_s
@@ -59,7 +58,6 @@ class Looking:
 
     @property
     def now_s(self) -> float:
-        """The time of the test."""
         return self._probe._clock()
 
     @property

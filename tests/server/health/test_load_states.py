@@ -254,7 +254,6 @@ def row_of(looked: Looking, table_id: str, name: bytes) -> dict[str, object]:
 
 
 def unread(server: Server, name: str) -> int:
-    """How much a client has not read."""
     found = [one for one in server.admin.client_list() if one["name"] == name]
     return int(found[0]["omem"]) if found else -1
 

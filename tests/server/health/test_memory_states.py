@@ -47,7 +47,6 @@ def fill(server: Server, count: int, size: int, *, first: int = 0) -> None:
 
 
 def policies(server: Server) -> list[str]:
-    """The policies that this version knows."""
     known = []
     for policy in ORDERS:
         with contextlib.suppress(redis.ResponseError):

@@ -367,7 +367,6 @@ def test_logs_clients_and_settings_of_each_version(version: str) -> None:
 
 
 def read_all(reply: Reply) -> list[object]:
-    """What all parsers make of a reply."""
     texts = [info.parse_databases, info.parse_commands, info.parse_percentiles, info.parse_errors, info.parse_replicas]
     lists = [parse_slow_log, parse_latency_latest, parse_latency_history, parse_clients, info.parse_key_sizes]
     found: list[object] = [parse(reply) for parse in (*texts, *lists)]

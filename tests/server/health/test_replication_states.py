@@ -289,7 +289,6 @@ async def test_sentinels_that_do_not_answer() -> None:
 
 
 def end(service: Watched, count: int) -> None:
-    """Have so many Sentinels end."""
     for sentinel in service.sentinels[-count:]:
         sentinel.shutdown(nosave=True)
 

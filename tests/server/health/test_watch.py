@@ -282,7 +282,6 @@ def labelled(target: Target, **labels: str) -> Target:
 
 
 async def silent(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
-    """Read and never answer."""
     while await reader.read(1 << 16):
         pass
 

@@ -310,10 +310,8 @@ def summary_of(*hottest: KeyRecord) -> Summary:
 
 
 def counted(key: bytes, counter: int) -> KeyRecord:
-    """A key with an access counter."""
     return KeyRecord(key, frequency=counter, asked_at_s=ASKED_AT_S)
 
 
 def idle(key: bytes, seconds: int) -> KeyRecord:
-    """A key with an idle time."""
     return KeyRecord(key, idle_s=seconds, asked_at_s=ASKED_AT_S)

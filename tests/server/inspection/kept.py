@@ -69,7 +69,6 @@ class Kept:
         self.notes[key_type] = note
 
     def at(self, rows: int, act: Callable[[], object]) -> None:
-        """Do something in the middle."""
         self._at, self._act = rows, act
 
     @property
@@ -211,7 +210,6 @@ class Gathered:
         self.unread_names.extend(keys)
 
     def at(self, keys: int, act: Callable[[], object]) -> None:
-        """Do something in the middle."""
         self._at, self._act = keys, act
 
 

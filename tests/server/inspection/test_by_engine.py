@@ -33,7 +33,6 @@ DISTINCT = Columns(idle=Asked.ALL, length=Asked.ALL, encoding=Asked.ALL)
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses of a few milliseconds."""
     monkeypatch.setattr("rtui.server.wire.opening.FIRST_PAUSE_S", 0.0005)
 
 

@@ -65,7 +65,6 @@ class Stages:
 
     @property
     def found(self) -> Gathered:
-        """What has come of the keys."""
         self._tables.hand_on()
         return self._found
 
@@ -259,7 +258,6 @@ async def test_a_sampled_pass_asks_one_key_in_eight_and_the_long_ones(server: Se
 
 
 async def report_of(server: Server, **options: Any) -> Report:
-    """The report of a pass over all keys."""
     async with connected(target_of(server)) as connection:
         analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, **options))
         await analysis.run()

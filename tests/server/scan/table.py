@@ -19,7 +19,6 @@ class Table:
         return {key for _, key in self._keys}
 
     def resize(self, bits: int) -> None:
-        """Have 2^bits buckets from now on."""
         self.bits = bits
 
     def remove(self, keys: set[bytes]) -> None:
@@ -66,7 +65,6 @@ class Dict:
 
     @property
     def is_rehashing(self) -> bool:
-        """Whether there are two tables."""
         return len(self._tables) == 2
 
     def resize(self, bits: int) -> None:

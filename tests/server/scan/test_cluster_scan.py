@@ -132,7 +132,6 @@ class Counted:
 
 @asynccontextmanager
 async def scan_of(cluster: TestCluster, counted: Counted, pace: Pace = Pace.FULL) -> AsyncIterator[Scan]:
-    """A scan of all primaries."""
     async with AsyncExitStack() as stack:
         primaries = Primaries(cluster, stack, counted)
         node_ids = dict.fromkeys((await primaries.owners()).values())
@@ -325,7 +324,6 @@ async def test_a_node_that_is_restarted_goes_on(cluster: TestCluster) -> None:
 
 
 def asked_for(server: Server, command: str) -> int:
-    """How often a command was sent to a server."""
     return int(server.admin.info("commandstats").get(f"cmdstat_{command}", {"calls": 0})["calls"])
 
 

@@ -45,7 +45,6 @@ TRANSPORTS = {"tcp": "valkey", "unix": "unix_server", "tls": "tls_server"}
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses of a few milliseconds."""
     monkeypatch.setattr("rtui.server.wire.opening.FIRST_PAUSE_S", 0.0005)
 
 
@@ -100,7 +99,6 @@ def typed_keys(server: Server) -> int:
 
 
 async def until_typed(server: Server, keys: int) -> None:
-    """Wait until the server has been asked the type of so many keys."""
     await eventually(lambda: typed_keys(server) >= keys)
 
 

@@ -181,7 +181,6 @@ def test_a_table_that_is_small_for_one_page_only(rng: Random, count: int, less: 
 
 
 def asked(client: redis.Redis, cursor: int, count: int) -> tuple[int, list[bytes]]:
-    """A page of a server."""
     reply: Any = client.scan(cursor, count=count)
     return int(reply[0]), list(reply[1])
 

@@ -318,8 +318,6 @@ async def test_a_table_that_shrinks_under_a_scan(version: str, request: pytest.F
 
 
 def both(one: Callable[[], object], other: Callable[[], object]) -> Callable[[], None]:
-    """Two things to do as one."""
-
     def act() -> None:
         one()
         other()

@@ -50,7 +50,6 @@ async def found(connection: Connection, line: str, options: FindOptions = FULL, 
 
 
 def names(run: KeySearch) -> set[bytes]:
-    """The keys that were found, each once."""
     keys = [record.key for record in run.matches.kept]
     assert len(keys) == len(set(keys)) == run.count
     return set(keys)

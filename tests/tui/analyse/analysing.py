@@ -93,7 +93,6 @@ class AnalyseUser:
 async def analysing(
     source: FixedAnalysis, size: tuple[int, int] = (120, 36), **options: Any
 ) -> AsyncIterator[AnalyseUser]:
-    """The screen over the tree."""
     app = app_on(source, **options)
     async with app.run_test(size=size, notifications=True) as pilot:
         await until(pilot, lambda: isinstance(app.screen, BrowseScreen))
@@ -132,7 +131,6 @@ class FixedAnalysis(AnalysisFromFile):
         self.control.on_change.append(self._control_changed)
 
     def put(self, report: Report | None, state: ScanState = ScanState.RUNNING) -> None:
-        """Have another report."""
         self.report = report
         self._turn(state)
 

@@ -192,7 +192,6 @@ async def _go_and_come_back(visitor: Visitor, done: AnalysisTour) -> None:
 
 
 def analysis(visitor: Visitor) -> AnalysisSession:
-    """The analysis of the visitor's session."""
     return visitor.session.analysis
 
 
@@ -202,7 +201,6 @@ def state(visitor: Visitor) -> ScanState:
 
 
 def report(visitor: Visitor) -> Report:
-    """Its latest report."""
     found = analysis(visitor).report
     assert found is not None
     return found
@@ -215,7 +213,6 @@ def is_analysing(visitor: Visitor) -> bool:
 
 
 def screen_of(visitor: Visitor) -> AnalyseScreen:
-    """Its screen."""
     screen = visitor.app.screen
     assert isinstance(screen, AnalyseScreen), screen
     return screen

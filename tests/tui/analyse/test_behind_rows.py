@@ -203,12 +203,10 @@ KNOWN = [made_report(), estimate_report(), partial_report(), empty_report()]
 
 
 def said(lines: list[Line]) -> str:
-    """The text of lines, as one."""
     return " ".join(" ".join(span.text for line in lines for span in line).split())
 
 
 def tables(report: Report) -> Iterator[PanelTable]:
-    """Every table of every panel."""
     for panel in PANELS:
         states = (panel.initial, BigKeysState(by_length=True)) if panel.id == "big" else (panel.initial,)
         for state in states:

@@ -34,8 +34,6 @@ BOTH_SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=str)
 
 
 class Expiring(FixedSession):
-    """A session with a key that expires, where a test says what the server tells of it."""
-
     def __init__(self, ttl: Ttl = 7_000) -> None:
         super().__init__(COMPLETE, [KEY, b"other"])
         self.ttl: Ttl = ttl

@@ -198,7 +198,6 @@ def word(number: int) -> bytes:
 
 
 def lines(user: BrowseUser) -> list[str]:
-    """The rows in view."""
     return ["".join(span.text for span in line).rstrip() for line in user.screen.tree_pane.schema.lines_in_view]
 
 

@@ -92,12 +92,10 @@ def item_of(user: BrowseUser) -> RowItem:
 
 
 def text_of(rows: Sequence[ValueRow]) -> str:
-    """What stands in rows."""
     return "\n".join("".join(span.text for span in row.line) for row in rows)
 
 
 def titles(user: BrowseUser) -> str:
-    """What stands beside the tabs."""
     return "".join(span.text for line in user.screen.detail_pane._tabs.lines for span in line)
 
 

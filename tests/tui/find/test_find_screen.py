@@ -46,7 +46,6 @@ def keys_for(text: str) -> list[str]:
 
 
 def lines(screen: FindScreen) -> list[str]:
-    """The rows in view."""
     return ["".join(span.text for span in line).rstrip() for line in screen.view.body.lines_in_view]
 
 
@@ -75,7 +74,6 @@ async def finding(
 
 
 async def ask(user: BrowseUser, screen: FindScreen, query: str) -> None:
-    """Change the query in place."""
     await user.pilot.press("slash")
     screen.query_input.value = query
     await user.pilot.press("enter")

@@ -23,7 +23,6 @@ QUERIES = (
 
 
 async def search(visitor: Visitor, query: str) -> FindScreen:
-    """Type a query and wait for its end."""
     if isinstance(visitor.app.screen, FindScreen):
         await visitor.press("escape")
         await visitor.until(lambda: visitor.app.screen is visitor.browse, "the tree")

@@ -51,7 +51,6 @@ def cluster() -> FixedSession:
 
 
 async def opened(user: BrowseUser) -> ServerScreen:
-    """Show the screen by its key."""
     await user.pilot.press("exclamation_mark")
     return await shown(user.pilot)
 
@@ -70,7 +69,6 @@ def health(user: BrowseUser) -> FixedHealth:
 
 
 def text(screen: ServerScreen) -> str:
-    """Everything that the screen says."""
     return "\n".join("".join(segment.text for segment in strip) for strip in screen._compositor.render_strips())
 
 

@@ -449,12 +449,10 @@ MOST_PAGES = 2_000
 
 
 async def looked_at(connection: Connection, key: bytes, capabilities: Capabilities | None = None) -> Preview:
-    """The first page of a key."""
     return await key_preview(connection, await key_facts(connection, key, capabilities), capabilities=capabilities)
 
 
 async def all_pages(connection: Connection, key: bytes, *, window_bytes: int = 4096) -> list[Preview]:
-    """Every page from the first to the last."""
     capabilities = Capabilities()
     facts = await key_facts(connection, key, capabilities)
     pages: list[Preview] = []
