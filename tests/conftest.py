@@ -398,3 +398,8 @@ def cluster(request: pytest.FixtureRequest, clusters: dict[str, TestCluster]) ->
     if name not in clusters:
         clusters[name] = start_cluster(require(name), replicas=1)
     return clusters[name]
+
+
+def examples(thorough: int) -> int:
+    """So many with `--thorough`, a quarter of them else."""
+    return thorough if settings.get_current_profile_name() == "thorough" else -(-thorough // 4)

@@ -5,7 +5,7 @@
 
     RTUI_MONKEY_SEEDS=50 RTUI_MONKEY_STEPS=2000 pytest tests/tui/test_monkey.py
 
-On a server keys change all the time meanwhile (`Churn`), every command is judged on its way (`tests.wire_judge`), and
+On a server keys change all the time meanwhile (`Churn`), every command is judged on its way (`tests.proxy`), and
 how long the event loop was held is measured (`tests.holds`): `RTUI_MONKEY_REPORT=FILE` has a line for each walk
 written there, and `RTUI_MONKEY_HOLD_MS=100` has a walk fail in which the loop's thread worked longer without a break.
 """

@@ -37,8 +37,8 @@ export PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1
     export LD_PRELOAD PYTHONPATH=$PWD
     export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
     "$python" -m pytest -q -x -p no:cacheprovider -n "${WORKERS:-2}" --fast -k 'not memory and not pure and not busy' \
-        tests/server/engine/test_scan_engine.py tests/server/engine/test_name_table.py \
-        tests/server/scan/test_listing.py ${SANITIZED_TESTS:-}
+        tests/server/engine/test_scan_replies.py tests/server/engine/test_name_table.py \
+        tests/server/scan/test_slot_filter.py ${SANITIZED_TESTS:-}
     "$python" -m tests.server.engine.fuzz "${FUZZ_SECONDS:-10}"
 
     # What Python and others allocate and keep has no frame of the engine next to malloc.

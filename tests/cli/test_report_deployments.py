@@ -23,12 +23,10 @@ from rtui.server.inspection.report_head import PROMOTED_NOTE
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import parse_target
-from tests.certificates import certificates
-from tests.clusters import TestCluster, cluster_of
+from tests.clusters import SERVICE, TestCluster, cluster_of, sentinel_of, watched
 from tests.conftest import Pool, require
-from tests.sentinels import SERVICE, sentinel_of, watched
 from tests.server.targets import eventually, numbered, plant
-from tests.servers import Server, free_port
+from tests.servers import Server, certificates, free_port
 from tests.ssh_host import SshHost
 
 KEYS = numbered(900)

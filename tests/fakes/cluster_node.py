@@ -16,7 +16,7 @@ from zlib import crc32
 
 from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.keyspace.text.glob import GlobMatcher
-from tests.fakes.base import LENGTHS, Argv
+from tests.fakes.servers import LENGTHS, Argv
 from tests.grammar import Grammar
 from tests.wire import bulk
 

@@ -37,7 +37,7 @@ from rtui.registry.naming import (
 )
 from rtui.registry.patterns import ENUM, INT, IP, LONGEST_KEY, Pattern, Values, read_pattern
 from rtui.registry.rules import RULES, Family
-from tests.examples import examples
+from tests.conftest import examples
 from tests.registry.strategies import SEPARATORS, keys, keys_of, naive, patterns
 
 COLON = (b":",)

@@ -18,8 +18,7 @@ from rtui.keyspace.store.name_search import HeldNames
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from tests.cluster_faults import FAULTS, FaultyCluster, faulty_cluster, stable_keys
-from tests.conftest import require
-from tests.examples import examples
+from tests.conftest import examples, require
 from tests.server.analysis.test_cluster_analysis import analysing
 from tests.server.browsing.test_session import browsing
 from tests.server.targets import eventually

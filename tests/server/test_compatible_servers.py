@@ -32,11 +32,13 @@ from rtui.server.search.search import Stage
 from rtui.server.wire.errors import Reply
 from rtui.server.wire.target import Target
 from rtui.tui.browse.fact_lines import fact_lines
-from tests.fakes.base import Argv, FakeKey, FakeServer
 from tests.fakes.servers import (
     ALL,
+    Argv,
     Dragonfly,
     ElastiCacheServerless,
+    FakeKey,
+    FakeServer,
     Garnet,
     HuaweiProxy,
     Kvrocks,

@@ -44,8 +44,8 @@ from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.capability import Capabilities, Querier
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
-from tests.faults import FAULTS, Fault, FaultProxy, Words
 from tests.made_sample import ONLY_WITH_OTHERS
+from tests.proxy import FAULTS, Fault, FaultProxy, Words
 from tests.server import every_type
 from tests.server.hot.test_counted_source import summary_of
 from tests.server.targets import impatient, numbered, plant, target_of

@@ -22,7 +22,7 @@ from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.connect import ConnectScreen
 from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.clipboard import SelectScreen
-from tests.tui.analysed_session import analysed_session
+from tests.tui.analyse.analysing import analysed_session
 from tests.tui.browse.test_lines import KEY, REGISTRY
 from tests.tui.browse.test_panes import Growing, refreshed
 from tests.tui.browsing import BrowseUser, is_settled, until

@@ -21,7 +21,7 @@ from tests.tui.browsing import until
 from tests.tui.fixed_health import DENIED_SLOW
 from tests.tui.fixed_session import FixedSession
 from tests.tui.server.test_server import cluster, session, shown
-from tests.tui.test_fleet import made_fleet
+from tests.tui.test_connect import made_fleet
 
 FULL = Trouble("memory full", is_error=True, more=2)
 

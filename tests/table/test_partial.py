@@ -30,7 +30,7 @@ from rtui.table.schema import NEVER
 from rtui.table.slots import HeavyTags
 from rtui.table.sums import ChunkRows, whole
 from rtui.table.tops import TopKeys
-from tests.examples import examples
+from tests.conftest import examples
 from tests.table.naive import ROWS, STARTED_MS, add_batch, rows_of, table_of
 
 Rows = list[dict[str, Any]]

@@ -19,7 +19,7 @@ from rtui.table.pattern_nodes import MOST_HASHES, MOST_NAMES, MOST_NUMBERED_KEYS
 from rtui.table.patterns import Forms, Patterns
 from rtui.table.schema import names_of
 from rtui.table.segments import LONGEST_NAME, SegmentKind, SegmentSplitter, name_hashes
-from tests.examples import examples
+from tests.conftest import examples
 from tests.grammar import WORDS, Grammar
 
 COLON = Separators()

@@ -22,7 +22,7 @@ from rtui.registry.registry import Registry
 from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
 from rtui.table.pattern_nodes import MOST_CHILDREN
-from tests.examples import examples
+from tests.conftest import examples
 from tests.grammar import Grammar
 from tests.table.naive import add_batch, assert_same, by_path, check, nodes, records
 from tests.table.test_registry_counts import REGISTRY, batches_of

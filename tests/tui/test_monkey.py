@@ -17,11 +17,11 @@ from rtui.tui.run import ReportApp
 from tests.holds import held
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.monkey import Churn, Monkey
+from tests.proxy import WireJudge
 from tests.server.targets import target_of
 from tests.servers import Server, free_port
 from tests.tui.analyse.test_live import fill
 from tests.tui.visiting import private_folders, visiting
-from tests.wire_judge import WireJudge
 
 ONE = os.environ.get("RTUI_MONKEY_SEED")
 FIRST = int(os.environ.get("RTUI_MONKEY_FIRST", "1"))

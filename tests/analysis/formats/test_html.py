@@ -14,7 +14,7 @@ from rtui.analysis.formats import FORMS
 from rtui.analysis.formats.html import MOST_CELLS, Markup, element, safe
 from rtui.analysis.report.document import ColumnReport, ColumnState, Node, NodeKind, Report
 from tests.analysis.formats.made import MADE, reports
-from tests.examples import examples
+from tests.conftest import examples
 from tests.made_report import stats
 
 VOID = {"meta", "rect", "path", "line", "input"}

@@ -56,7 +56,7 @@ from rtui.analysis.report.document import KeyRecord, KeySizes, Node, NodeKind, R
 from rtui.keyspace.text.display import HOSTILE, SafeText, display_text, unescape
 from tests.analysis.formats.check_schema import SCHEMA, generated, violations
 from tests.analysis.formats.made import MADE, reports
-from tests.examples import examples
+from tests.conftest import examples
 from tests.tui.visiting import check_text
 
 slow = settings(deadline=None, max_examples=examples(60), suppress_health_check=list(HealthCheck))

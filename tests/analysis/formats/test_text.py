@@ -38,7 +38,7 @@ from rtui.analysis.report.thresholds import judge, parse_fail_on
 from rtui.keyspace.text.display import HOSTILE, SafeText, display, unescape
 from tests.analysis.formats.made import MADE, reports
 from tests.analysis.report.test_comparison import report
-from tests.examples import examples
+from tests.conftest import examples
 from tests.made_report import denied_report, estimate_report, made_report, node, partial_report
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -25,7 +25,7 @@ from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.tables.table import AtLeast, Unit
 from rtui.server.health import info
 from rtui.server.health.lists import parse_clients, parse_latency_latest, parse_slow_log, too_many
-from tests.examples import examples
+from tests.conftest import examples
 
 NOW_MS: Final = 1_700_000_000_000
 HOSTILE: Final = (

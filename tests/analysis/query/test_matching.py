@@ -33,7 +33,7 @@ from rtui.keyspace.text.identifiers import PLACEHOLDERS, Identifiers, KeySegment
 from rtui.keyspace.text.matching import natural
 from rtui.keyspace.text.segments import MARK, Separators, java_text, raw_java_name
 from tests.analysis.query.oracle import QUERY, folded
-from tests.examples import examples
+from tests.conftest import examples
 
 COLON = Separators()
 SEPARATORS = st.sampled_from(

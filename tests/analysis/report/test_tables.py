@@ -52,7 +52,7 @@ from rtui.keyspace.slices import Slicer, finish
 from rtui.keyspace.text.display import HOSTILE, Display
 from rtui.table.sums import size_buckets
 from tests.analysis.formats.made import MADE, reports
-from tests.examples import examples
+from tests.conftest import examples
 from tests.made_report import MADE_AT_S
 
 EXACT = MADE["exact"]

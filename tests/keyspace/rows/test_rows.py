@@ -19,7 +19,7 @@ from rtui.keyspace.store.packed_names import CHUNK_NAMES
 from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.matching import natural
 from rtui.keyspace.text.segments import Segment, Separators
-from tests.examples import examples
+from tests.conftest import examples
 from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Guess, Path, Ticking, check_store, divided, naturally
 
 

@@ -12,7 +12,7 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import CHUNK_NAMES, PackedNames
 from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.segments import Segment, Separators
-from tests.examples import examples
+from tests.conftest import examples
 from tests.grammar import Grammar
 from tests.keyspace.naive import (
     KEYS,

@@ -24,7 +24,7 @@ from rtui.keyspace.text.display import Display, display
 from rtui.keyspace.text.glob import GlobMatcher, namespace_pattern
 from rtui.keyspace.text.identifiers import DIGITS, LONGEST, MARKS, Form, Identifiers, KeySegments
 from rtui.keyspace.text.segments import HEADER, MARK, Separators, java_text, raw_java_name, swapped
-from tests.examples import examples
+from tests.conftest import examples
 
 KNOWN = Identifiers()
 

@@ -24,8 +24,7 @@ from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import ReplicaPolicy, Target
 from tests.clusters import TestCluster, cluster_of, set_slots
-from tests.conftest import require
-from tests.examples import examples
+from tests.conftest import examples, require
 from tests.oracles.counted import facts
 from tests.oracles.keyspaces import grown
 from tests.server.scan.test_cluster_scan import disturb, fill

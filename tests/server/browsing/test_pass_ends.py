@@ -22,7 +22,7 @@ from rtui.server.scan.page import SizeSnapshot, disagreement, too_many_gone
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
-from tests.faults import Fault, FaultProxy
+from tests.proxy import Fault, FaultProxy
 from tests.server.targets import PASS_SENDS, connected, eventually, numbered, plant, target_of
 from tests.servers import Server
 from tests.wire import bulk

@@ -33,7 +33,7 @@ from rtui.server.options import AnalysisOptions
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectFailure, ExitCode, FailureKind, TargetError
 from rtui.server.wire.target import Login, Target
-from tests.faults import Fault, FaultProxy, Words
+from tests.proxy import Fault, FaultProxy, Words
 from tests.server.targets import connected, eventually
 from tests.servers import Server
 

@@ -29,9 +29,8 @@ from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind,
 from rtui.server.wire.failures import demoted_failure
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.target import AddressMap, Login, ReplicaPolicy, Target, Way, parse_target
-from tests.clusters import TestCluster, cluster_of
+from tests.clusters import SERVICE, TestCluster, cluster_of, sentinel_of, watched
 from tests.conftest import require
-from tests.sentinels import SERVICE, sentinel_of, watched
 from tests.server.targets import connected, eventually, failing, impatient, target_of
 from tests.servers import Server, free_port
 from tests.ssh_host import SshHost, ssh_children

@@ -32,12 +32,11 @@ from rtui.server.scan.scan import Scan
 from rtui.server.wire.command_log import CommandLog, Purpose
 from rtui.server.wire.errors import ConnectFailure, FailureKind, Reply, ServerError
 from rtui.server.wire.target import Target, Tls
-from tests.certificates import certificates
 from tests.clusters import TestCluster, cluster_of
 from tests.conftest import require
 from tests.fakes.cluster import Shape, SimulatedCluster, simulated
 from tests.monitor import Recorder
-from tests.servers import CHECKOUT, Server, free_port
+from tests.servers import CHECKOUT, Server, certificates, free_port
 
 A, B, C, D = (letter * 40 for letter in "abcd")
 LINES = f"""\

@@ -37,8 +37,7 @@ from rtui.server.guard.evidence import EntryEvidence, Evidence, GroupEvidence, T
 from rtui.server.wire.capability import Verdict, capability_from, refuses_command
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.identity import parse_identity
-from tests.fakes.base import FakeServer
-from tests.fakes.servers import ALL, Garnet
+from tests.fakes.servers import ALL, FakeServer, Garnet
 from tests.server.targets import connected, raw, target_of
 from tests.servers import Server
 from tests.wire import Requests

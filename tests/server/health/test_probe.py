@@ -38,8 +38,7 @@ from rtui.server.health.probe import HealthProbe
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import Reply
-from tests.fakes.base import FakeKey, FakeServer
-from tests.fakes.servers import ALL
+from tests.fakes.servers import ALL, FakeKey, FakeServer
 from tests.made_sample import ONLY_WITH_OTHERS
 from tests.server.health.record import FOLDER
 from tests.server.targets import connected, raw, target_of, until

@@ -15,10 +15,9 @@ from rtui.server.deployment.nodes import Deployment
 from rtui.server.health.lists import MAX_PEERS, parse_peers
 from rtui.server.health.watch import HealthWatch
 from rtui.server.wire.target import Target, parse_target
-from tests.clusters import TestCluster
+from tests.clusters import TestCluster, Watched, watched
 from tests.conftest import require
 from tests.proxy import DelayProxy
-from tests.sentinels import Watched, watched
 from tests.server.health.driven import Given, Looking, looking, number
 from tests.server.targets import eventually, target_of
 from tests.servers import Server, running

@@ -26,11 +26,10 @@ from rtui.server.health.watch import HealthWatch
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import Purpose
 from rtui.server.wire.target import Target, parse_target
-from tests.clusters import TestCluster
+from tests.clusters import TestCluster, watched
 from tests.conftest import require
 from tests.monitor import Recorder
 from tests.proxy import DelayProxy
-from tests.sentinels import watched
 from tests.server.browsing.test_session import browsing
 from tests.server.targets import eventually, target_of, until
 from tests.servers import Server, free_port, running

@@ -28,8 +28,7 @@ from rtui.server.health.info import sample_of_info
 from rtui.server.health.session import problems_of
 from rtui.tui.server_panels import NODES, OVERVIEW, PANELS, content_of
 from tests.conftest import require
-from tests.fakes.base import FakeKey, FakeServer
-from tests.fakes.servers import ALL
+from tests.fakes.servers import ALL, FakeKey, FakeServer
 from tests.grammar import Grammar, load
 from tests.server.browsing.test_session import browsing
 from tests.server.health.driven import Given, Looking, looking, raw_clients

@@ -18,8 +18,8 @@ from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY
 from rtui.table.schema import keys_of
-from tests.faults import Fault, FaultProxy
 from tests.grammar import Grammar, load
+from tests.proxy import Fault, FaultProxy
 from tests.server import every_type
 from tests.server.inspection.kept import Kept, expiries_agree, reading, said, told
 from tests.server.targets import connected, eventually, numbered, plant, target_of, uproot

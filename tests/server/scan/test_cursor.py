@@ -44,8 +44,7 @@ from rtui.server.scan.savepoint import (
 )
 from rtui.server.wire.errors import Reply, ServerBusyError, ServerError
 from rtui.server.wire.identity import Product, ServerIdentity
-from tests.fakes.base import FakeKey, FakeServer
-from tests.fakes.servers import ElastiCacheServerless, HuaweiProxy, RedisEnterprise, TencentProxy
+from tests.fakes.servers import ElastiCacheServerless, FakeKey, FakeServer, HuaweiProxy, RedisEnterprise, TencentProxy
 from tests.proxy import DelayProxy
 from tests.server.scan.table import Dict
 from tests.server.targets import connected, numbered, plant, target_of, until

@@ -24,7 +24,7 @@ from rtui.server.scan.ranges import CursorSpan, Ranges
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import MAX_BATCH, KeySample, SlotSample, can_sample, sample, sample_slots, wanted_keys
 from rtui.server.scan.scan import Scan
-from tests.examples import examples
+from tests.conftest import examples
 from tests.proxy import DelayProxy
 from tests.server.scan.table import Dict
 from tests.server.targets import Seen, connected, lane_to, numbered, plant, table_bits, target_of, uproot

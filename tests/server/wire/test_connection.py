@@ -34,11 +34,10 @@ from rtui.server.wire.opening import (
     open_lane,
 )
 from rtui.server.wire.target import Target, Tls, parse_target
-from tests.certificates import Certificates, certificates
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
 from tests.server.targets import ask, connected, eventually, impatient, lane_to, target_of, until
-from tests.servers import Server
+from tests.servers import Certificates, Server, certificates
 from tests.wire import Listener
 
 

@@ -32,10 +32,9 @@ from rtui.server.wire.errors import (
 from rtui.server.wire.failures import auth_refusal, database_failure, os_failure, refusal, sentinel_failure
 from rtui.server.wire.opening import open_lane
 from rtui.server.wire.target import AddressMap, ProtocolVersion, Sentinels, Target, Tls, Way, parse_target
-from tests.certificates import certificates
 from tests.conftest import require
 from tests.server.targets import connected, impatient, target_of
-from tests.servers import Server, free_port
+from tests.servers import Server, certificates, free_port
 from tests.wire import Listener
 
 KEY_OF_NOBODY = "/nowhere/key.pem"

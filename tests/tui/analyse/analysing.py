@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
 from textual.pilot import Pilot
 
 from rtui.analysis.columns import Columns
-from rtui.analysis.report.document import Report, ServerReport
+from rtui.analysis.report.document import Coverage, CoverageKind, Head, Report, Scope, ServerReport
 from rtui.analysis.report.tables.table import Subject
+from rtui.keyspace.slices import finish
+from rtui.keyspace.text.segments import Separators
 from rtui.server.analysis.kept_reports import KeptReports
 from rtui.server.analysis.session import AnalysisStatus
 from rtui.server.analysis.session import FixedAnalysis as AnalysisFromFile
+from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.guard.evidence import Consent
+from rtui.server.inspection.tables import InspectedBatch
 from rtui.server.options import BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.target import Target
+from rtui.table.aggregates import Aggregates
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.kit.settings import SettingsFile
+from tests.table.naive import add_batch
 from tests.tui.browsing import until
-from tests.tui.fixed_session import FixedSession
+from tests.tui.fixed_session import ASKED_AT_S, COMPLETE, FixedSession, keys, kind_of, memory_of, ttl_of
 from tests.tui.palettes import PaletteApp
 
 
@@ -169,3 +177,38 @@ class FixedAnalysis(AnalysisFromFile):
     def _turn(self, state: ScanState) -> None:
         self.status = replace(self.status, progress=replace(self.status.progress, state=state))
         self.revision += 1
+
+
+def report_of(names: Sequence[bytes], kind: CoverageKind = CoverageKind.EXACT) -> Report:
+    """The report of a pass over these keys, as far as `kind` says."""
+    scope = Scope()
+    found = Aggregates(Separators(), scope=scope, started_at_s=ASKED_AT_S)
+    by_type: defaultdict[bytes, list[bytes]] = defaultdict(list)
+    for name in names:
+        by_type[kind_of(name)].append(name)
+    for key_type, some in by_type.items():
+        ttls = [ttl if isinstance(ttl := ttl_of(name), int) else -1 for name in some]
+        idle = [len(name) * 86_400 for name in some]
+        sizes = [memory_of(name) for name in some]
+        add_batch(found, InspectedBatch(key_type, some, ttls, sizes, idle), ASKED_AT_S)
+    coverage = Coverage(kind, len(names), None if kind is CoverageKind.PARTIAL else 1.0, len(names))
+    return Report(Head(ASKED_AT_S, ServerReport("10.0.0.5:6379"), scope, coverage), finish(found.summary()))
+
+
+def analysed_session(
+    status: BrowsingStatus = COMPLETE, *, age_s: float | None = 725.0, kind: CoverageKind = CoverageKind.EXACT
+) -> FixedSession:
+    """A session whose keys were all analysed `age_s` seconds ago; None: they still are."""
+    session = FixedSession(status)
+    with_report(session, report_of([name for name in keys() if name != b"gone"], kind), age_s=age_s)
+    return session
+
+
+def with_report(session: FixedSession, report: Report, *, age_s: float | None = None) -> None:
+    """Give a session the report of an analysis."""
+    session.analysis = FixedAnalysis(report, replace(READY, age_s=age_s))
+
+
+def scoped(report: Report, **scope: object) -> Report:
+    """The same report of another scope."""
+    return structs.replace(report, head=structs.replace(report.head, scope=structs.replace(report.head.scope, **scope)))

@@ -38,7 +38,7 @@ from tests.tui.analyse.analysis_tour import (
     state,
     up_to_date,
 )
-from tests.tui.test_denied_commands import user
+from tests.tui.test_session_proof import user
 from tests.tui.visiting import Visitor, visiting
 
 MANY = 100_000

@@ -26,7 +26,7 @@ from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.size_panels import BigKeysState
 from rtui.tui.analyse.slots_panel import SlotsState
 from rtui.tui.run import ReportApp
-from tests.examples import examples
+from tests.conftest import examples
 from tests.made_report import estimate_report, made_report
 from tests.server.targets import target_of
 from tests.servers import Server

@@ -29,8 +29,7 @@ from rtui.tui.browse.columns import (
 )
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import width_of
-from tests.tui.analyse.analysing import READY, FixedAnalysis
-from tests.tui.analysed_session import analysed_session, report_of, scoped, with_report
+from tests.tui.analyse.analysing import READY, FixedAnalysis, analysed_session, report_of, scoped, with_report
 from tests.tui.browse.test_ageing import row_text
 from tests.tui.browse.test_together import CLUSTER, KEYS
 from tests.tui.browsing import BrowseUser, browsing

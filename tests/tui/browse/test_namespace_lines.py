@@ -33,7 +33,7 @@ from rtui.tui.browse.tree_lines import TreeTotals, known_count
 from rtui.tui.browse.value_view import ItemKind, RowItem
 from rtui.tui.find import FindScreen
 from rtui.tui.kit.styled_text import Line, line_width
-from tests.tui.analysed_session import analysed_session, report_of
+from tests.tui.analyse.analysing import analysed_session, report_of
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import COMPLETE, FixedSession, keys
 

@@ -33,7 +33,7 @@ from rtui.tui.browse.schema_view import SchemaRows
 from rtui.tui.find import FindScreen
 from rtui.tui.kit.styled_text import line_width
 from tests.servers import Server
-from tests.tui.analysed_session import report_of, with_report
+from tests.tui.analyse.analysing import report_of, with_report
 from tests.tui.browse.test_lines import REGISTRY
 from tests.tui.browse.test_together import NAMES, store_of
 from tests.tui.browsing import BrowseUser, browsing, until

@@ -12,6 +12,7 @@ from rtui.analysis.humanize import Mark
 from rtui.keyspace.rows.listing import Sort
 from rtui.keyspace.rows.rows import RowKind
 from rtui.server.files import rows_folder
+from rtui.server.guard.command import Secret
 from rtui.server.options import BrowseOptions
 from rtui.server.search.search import Stage
 from rtui.server.wire.command_log import Purpose
@@ -19,15 +20,17 @@ from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import RtuiApp
 from rtui.tui.find import FindScreen
 from rtui.tui.kit.settings import SettingsFile
+from tests.monitor import Recorder
+from tests.server.guard.harmless import is_harmless
 from tests.server.targets import target_of
 from tests.servers import Server
 from tests.tui.find.test_find_screen import said
-from tests.tui.find.test_proof import search
 from tests.tui.test_ten_tasks import Operator
+from tests.tui.tour import minimal_user, plant
 from tests.tui.visiting import Visitor, visiting
 
 
-def plant(server: Server, number: int = 24_000) -> None:
+def plant_rows(server: Server, number: int = 24_000) -> None:
     """More keys than of which everything is asked, and more than a list holds."""
     pipeline = server.client().pipeline(transaction=False)
     for at in range(number // 2):
@@ -150,7 +153,7 @@ async def the_keys_of_a_namespace_are_sorted(visitor: Visitor, server: Server) -
 
 @pytest.mark.slow
 async def test_rows_answer_and_the_server_is_asked_only_where_it_has_to_be(valkey: Server, tmp_path: Path) -> None:
-    plant(valkey)
+    plant_rows(valkey)
     async with analysed(valkey, tmp_path) as visitor:
         for look in (all_that_were_found_are_sorted, keys_behind_a_number, a_query_and_its_age):
             await look(visitor, valkey)
@@ -173,7 +176,7 @@ async def test_rows_answer_and_the_server_is_asked_only_where_it_has_to_be(valke
 
 @pytest.mark.slow
 async def test_as_many_rows_are_kept_as_are_wanted(valkey: Server, tmp_path: Path) -> None:
-    plant(valkey)
+    plant_rows(valkey)
     async with analysed(valkey, tmp_path / "none", keep_rows=0) as visitor:
         assert visitor.session.analysis.rows is None
         screen = await search(visitor, "cart type:string")
@@ -192,7 +195,7 @@ async def test_as_many_rows_are_kept_as_are_wanted(valkey: Server, tmp_path: Pat
 
 
 async def test_while_an_analysis_goes_on_its_rows_say_at_least(valkey: Server, tmp_path: Path) -> None:
-    plant(valkey, 80_000)
+    plant_rows(valkey, 80_000)
     async with visiting(target_of(valkey), tmp_path) as visitor:  # at a gentle pace
         await visitor.whole()
         analysis = visitor.session.analysis
@@ -216,3 +219,63 @@ async def test_while_an_analysis_goes_on_its_rows_say_at_least(valkey: Server, t
         await visitor.until_shown("40,000 keys")
         assert (screen.search.count, screen.search.mark) == (40_000, Mark.EXACT)
         assert asked_by_searches(visitor) == 0
+
+
+QUERIES = (
+    "ttl:none type:string", "size>1 enc:listpack,embstr", "len>3", "in:every ttl<10m", "slot:0-8000 !cart", "idle<9d",
+)  # fmt: skip
+
+
+async def search(visitor: Visitor, query: str) -> FindScreen:
+    if isinstance(visitor.app.screen, FindScreen):
+        await visitor.press("escape")
+        await visitor.until(lambda: visitor.app.screen is visitor.browse, "the tree")
+    await visitor.press("slash")
+    line = visitor.browse.filter_input
+    await visitor.until(lambda: visitor.app.focused is line, "the line")
+    await visitor.paste(query)
+    await visitor.until(lambda: line.value == query, "the query")
+    await visitor.press("enter")
+
+    def is_over() -> bool:
+        screen = visitor.app.screen
+        return isinstance(screen, FindScreen) and screen.search.stage is Stage.OVER
+
+    await visitor.until(is_over, f"the end of {query}")
+    screen = visitor.app.screen
+    assert isinstance(screen, FindScreen)
+    await visitor.until(lambda: bool(screen.status_bar.lines), "what is said of it")
+    return screen
+
+
+@pytest.mark.slow
+async def test_searches_of_the_minimal_user_ask_nothing_else(server: Server, tmp_path: Path) -> None:
+    plant(server)
+    server.admin.execute_command("ACL", "LOG", "RESET")
+    user, password = minimal_user(server)
+    target = target_of(server, user=user, password=password)
+    with Recorder(server) as recorder:
+        async with visiting(target, tmp_path) as visitor:
+            await visitor.whole()
+            for query in QUERIES:
+                screen = await search(visitor, query)
+                assert screen.search.failure is None, query
+                visitor.check_painted()
+    own = [recorded.argv for recorded in recorder.named("rtui")]
+    assert own
+    assert [argv for argv in own if not is_harmless(argv)] == []
+    assert server.admin.execute_command("ACL", "LOG") == []
+
+
+async def test_a_refused_term_is_said_with_what_helps(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey)
+    valkey.admin.execute_command(
+        *["ACL", "SETUSER", "half", "on", ">word", "~*", "&*", "+@all", "-memory", "-memory|usage"]
+    )
+    target = target_of(valkey, user="half", password=Secret("word"))
+    async with visiting(target, tmp_path) as visitor:
+        await visitor.whole()
+        screen = await search(visitor, "size>1M")
+        await visitor.until(lambda: "size>1M needs MEMORY USAGE" in said(screen), "why")
+        screen = await search(visitor, "ttl:none")
+        await visitor.until(lambda: len(screen.rows) > 0, "other terms to be answered")
