@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import count
 from random import Random
+from typing import TypeVar
 
 import pytest
 from hypothesis import settings
@@ -222,6 +223,15 @@ PLACES = {name: at for at, name in enumerate(VERSIONS)} | {"redis62": 0, "redis7
 
 ALWAYS = frozenset({"redis-6.2", "redis-8.10", NEWEST})
 """The versions that every test of all versions runs on, but a slow one, which has about half of its versions."""
+
+T = TypeVar("T")
+
+
+def known(value: T | None) -> T:
+    """A value that has to be there."""
+    assert value is not None
+    return value
+
 
 IN_CI = bool(os.environ.get("CI"))
 """Whether a missing server is a failure."""

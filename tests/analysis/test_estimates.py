@@ -223,8 +223,7 @@ def test_an_uncertain_population_widens_what_is_of_it(of: str) -> None:
 
 
 def test_a_quantile_beyond_the_sample_reaches_beyond_it() -> None:
-    estimate = quantile(Exact([100] * 30 + [1_000]).quantiles, 31, 0.99)
-    assert estimate == Estimate(100, 1_000, 10_000)
+    assert quantile(Exact([100] * 30 + [1_000]).quantiles, 31, 0.99) == Estimate(100, 1_000, 10_000)
 
 
 def lognormal(sigma: float) -> Callable[[random.Random], float]:

@@ -31,6 +31,7 @@ from rtui.analysis.facts import (
     gone_row,
     ttl_at,
 )
+from tests.conftest import known
 
 
 @pytest.mark.parametrize(("counter", "per_minute"), [(10, 51), (20, 151), (50, 451), (100, 951), (255, 2501)])
@@ -50,8 +51,7 @@ def test_a_counter_at_or_below_that_of_a_new_key_tells_at_most_one_access_a_deca
 @settings(deadline=None)
 @given(st.integers(5, 254), st.integers(0, 1000), st.integers(1, 100))
 def test_the_rate_is_where_gain_and_decay_are_equal(counter: int, factor: int, decay: int) -> None:
-    rate = Frequency(counter, LfuSettings(factor, decay, assumed=False)).per_minute
-    assert rate is not None
+    rate = known(Frequency(counter, LfuSettings(factor, decay, assumed=False)).per_minute)
     gained_a_minute = rate / ((counter - 5) * factor + 1)
     assert gained_a_minute == pytest.approx(1 / decay)
 
@@ -70,8 +70,7 @@ def test_the_moment_of_expiry_is_counted_from_the_moment_of_asking() -> None:
 
 
 def test_no_ttl_gone_and_denied_are_three_things() -> None:
-    denied = Unknown(Reason.DENIED)
-    assert len({NO_TTL, GONE, denied}) == 3
+    assert len({NO_TTL, GONE, Unknown(Reason.DENIED)}) == 3
 
 
 def test_an_unknown_is_never_taken_for_a_value() -> None:
@@ -104,8 +103,7 @@ def test_a_time_to_live_runs_down_with_the_clock_and_never_up(ttl_ms: int, asked
     assert isinstance(left, int)
     assert 0 <= left <= ttl_ms
     assert abs(left - max(0, ttl_ms - max(0.0, passed_s * 1000))) <= 2
-    facts = RowFacts(b"k", b"string", ttl_ms, 64, asked_at_s)
-    assert facts.at(asked_at_s + passed_s).ttl_ms == left
+    assert RowFacts(b"k", b"string", ttl_ms, 64, asked_at_s).at(asked_at_s + passed_s).ttl_ms == left
 
 
 def test_what_has_no_time_to_live_does_not_run_down() -> None:

@@ -348,8 +348,7 @@ def test_one_group_only() -> None:
 
 
 def test_json_is_the_whole_list() -> None:
-    result = CliRunner().invoke(commands_command, ["--json"])
-    records = json.loads(result.stdout)
+    records = json.loads(CliRunner().invoke(commands_command, ["--json"]).stdout)
     assert sorted(record["usage"] for record in records) == sorted(spec.usage for spec in TABLE)
     by_usage = {record["usage"]: record for record in records}
     for spec in TABLE:

@@ -49,8 +49,7 @@ def report(server: Server, folder: Path, *options: str) -> str:
 
 def found(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
     capsys.readouterr()
-    code = run(["check", *words, "--format", "json"])
-    return code, json.loads(capsys.readouterr().out)
+    return run(["check", *words, "--format", "json"]), json.loads(capsys.readouterr().out)
 
 
 def test_a_report_does_not_follow_references(
@@ -108,8 +107,7 @@ def test_patterns_that_a_filter_leaves_out(
     words = [f"127.0.0.1:{valkey.port}", "--registry", team, *options.split()]
     code, document = found(capsys, *words, "--fail-on", "warn")
     assert [one["where"] for one in document["findings"] if one["rule"] == "pattern-unused"] == unused
-    doubtful = [one["rule"] for one in document["not_judged"]]
-    assert ("pattern-unused" not in doubtful) is (len(unused) == 3)
+    assert ("pattern-unused" not in [one["rule"] for one in document["not_judged"]]) is (len(unused) == 3)
     assert code == (ExitCode.FOUND if document["findings"] else ExitCode.UNKNOWN)
 
 
@@ -242,8 +240,7 @@ def test_a_partial_report_is_no_green_run_for_a_machine(
     *, found: bool, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     partial = partial_report()
-    coverage = replace(partial.head.coverage, reason=SafeText(reason))
-    head = replace(partial.head, coverage=coverage)
+    head = replace(partial.head, coverage=replace(partial.head.coverage, reason=SafeText(reason)))
     path = tmp_path / "partial.json"
     path.write_text(write_json(replace(partial, head=head)))
     team = registry(

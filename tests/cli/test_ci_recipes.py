@@ -81,8 +81,7 @@ class Shell:
     def _answer(self, words: list[str]) -> None:
         streams, printed = (sys.stdin, sys.stdout), BytesIO()
         given = TextIOWrapper(BytesIO((self.exchange / f"in.{words[0]}").read_bytes()))
-        taken = TextIOWrapper(printed, "utf-8", write_through=True)
-        sys.stdin, sys.stdout = given, taken
+        sys.stdin, sys.stdout = given, TextIOWrapper(printed, "utf-8", write_through=True)
         try:
             code = run(words[1:])
         finally:

@@ -20,6 +20,7 @@ from rtui.server.health.session import SavedHealth
 from rtui.server.options import BrowseOptions
 from tests.analysis.findings.test_comparison import locks
 from tests.analysis.report.test_comparison import report
+from tests.conftest import known
 from tests.made_report import denied_report, estimate_report, made_report, node, partial_report
 from tests.made_sample import made_sample
 from tests.window import window
@@ -220,9 +221,7 @@ def test_a_registry(shown: Shown, file: str, tmp_path: Path) -> None:
     path = tmp_path / "team.toml"
     path.write_text('[rules]\nkey-big = "off"')
     assert run(["open", file, "--registry", str(path)]) == 0
-    registry = shown[0][1].registry
-    assert registry is not None
-    assert registry.rules.severity("key-big") is Severity.OFF
+    assert known(shown[0][1].registry).rules.severity("key-big") is Severity.OFF
     path.write_text('[rules]\nkey-bug = "off"')
     assert run(["open", file, "--registry", str(path)]) == 2
     assert len(shown) == 1
@@ -303,9 +302,7 @@ def test_samples_are_shown(seen: list[SavedHealth], samples: str) -> None:
 def test_earlier_samples_are_compared_with(seen: list[SavedHealth], samples: str, file: str) -> None:
     assert run(["open", samples, "--since", samples, "--report", file]) == 0
     (health,) = seen
-    compared = health.compared(health.nodes[0])
-    assert compared is not None
-    assert compared.now.report is not None
+    assert known(health.compared(health.nodes[0])).now.report is not None
     assert run(["open", samples, "--since", file]) == 2
 
 

@@ -299,8 +299,7 @@ def test_standard_error_that_can_not_be_written(command: str, valkey: Server) ->
         assert ended(PRINTING[command], valkey.port, stderr=full) == (ExitCode.FINE, "")
     closing = ["sh", "-c", 'exec "$0" "$@" 2>&-', sys.executable, "-c", RUN]
     words = at_port(PRINTING[command], valkey.port)
-    done = subprocess.run([*closing, *words], cwd=CHECKOUT, check=True, stdout=subprocess.PIPE)
-    assert done.stdout
+    assert subprocess.run([*closing, *words], cwd=CHECKOUT, check=True, stdout=subprocess.PIPE).stdout
 
 
 def test_a_password_that_nobody_can_be_asked_for(valkey: Server) -> None:
@@ -355,8 +354,7 @@ def test_json_says_that_a_signal_has_ended_it(command: str) -> None:
 
 def test_what_nohup_ignores_stays_ignored() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
-        arguments = ["health", f"127.0.0.1:{mute.getsockname()[1]}"]
-        command = [sys.executable, "-c", AS_NOHUP, *arguments]
+        command = [sys.executable, "-c", AS_NOHUP, *["health", f"127.0.0.1:{mute.getsockname()[1]}"]]
         with subprocess.Popen(command, cwd=CHECKOUT, stderr=subprocess.PIPE) as process:
             connection, _ = mute.accept()
             with connection:

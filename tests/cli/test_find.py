@@ -347,8 +347,7 @@ def test_a_search_that_ends_early_is_not_forecast_to_its_end() -> None:
 
 
 def test_nothing_is_forecast_where_cursors_have_no_place() -> None:
-    forecast = Forecast(cast("KeySearch", Going(None)), 0.0)
-    assert forecast.due(60.0) is None
+    assert Forecast(cast("KeySearch", Going(None)), 0.0).due(60.0) is None
 
 
 @pytest.mark.parametrize(

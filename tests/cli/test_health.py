@@ -369,8 +369,7 @@ def test_a_summary_of_a_cluster_fits_on_a_screen(cluster: TestCluster, capsys: p
 
 
 def test_sections_are_the_panels() -> None:
-    view = HealthView((made_sample(),))
-    assert ("findings", *(panel.id for panel in panels(view)), "all") == SECTIONS
+    assert ("findings", *(panel.id for panel in panels(HealthView((made_sample(),)))), "all") == SECTIONS
 
 
 @pytest.fixture(autouse=True)

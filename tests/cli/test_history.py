@@ -64,8 +64,7 @@ def test_as_json(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_one_that_can_not_be_read_is_said_and_changes_no_number(
     junk: bytes | None, state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kept = keep_three(state)
-    path = kept.files()[1].path
+    path = keep_three(state).files()[1].path
     path.unlink()
     if junk is None:
         path.mkdir()
@@ -158,8 +157,7 @@ def test_of_a_report_without_a_server(tmp_path: Path, capsys: pytest.CaptureFixt
     assert run(["patterns", "--report", str(report)]) == 0
     assert capsys.readouterr().out.startswith("Patterns of ")
     assert run(["patterns", "--report", str(report), "--format", "json", "--names", "0"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert data["keys"] == made_report().summary.root.stats.keys
+    assert json.loads(capsys.readouterr().out)["keys"] == made_report().summary.root.stats.keys
     report.write_text(write_json(partial_report()))
     assert run(["patterns", "--report", str(report), "--format", "toml"]) == 0
     assert "# Not every key was analysed" in capsys.readouterr().out

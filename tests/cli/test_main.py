@@ -31,6 +31,7 @@ from rtui.keyspace.text.help_pages import PAGES, page_text
 from rtui.server.engine import EXTENSIONS, NOT_BUILT, OUTDATED, why_not
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, ExitCode, FailureKind, TargetError
 from rtui.server.wire.target import Timeouts
+from tests.conftest import known
 from tests.servers import Server, free_port
 from tests.window import QUESTIONS, window
 
@@ -97,8 +98,7 @@ def test_a_subcommand_is_the_file_of_its_name(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize("line", ["options", "profiles", "main", "cache:7000", "-h cache", "", "../slot", "slot.py"])
 def test_anything_else_is_browsing(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[list[str]] = []
-    browse = command_line.group.get_command(click.Context(command_line.group), "browse")
-    assert browse is not None
+    browse = known(command_line.group.get_command(click.Context(command_line.group), "browse"))
 
     def context(info_name: str | None, args: list[str], parent: click.Context, **more: object) -> click.Context:
         called.append(list(args))
@@ -320,9 +320,7 @@ COLUMNS = 80
 
 
 def command_of(name: str) -> click.Command:
-    command = group.get_command(click.Context(group), name)
-    assert command is not None
-    return command
+    return known(group.get_command(click.Context(group), name))
 
 
 def said(line: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:

@@ -233,8 +233,7 @@ def plant_java_names(server: Server) -> None:
 def test_they_are_one_pattern_of_the_registry(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
     plant_java_names(valkey)
     assert run(["patterns", valkey.url]) == 0
-    rows = [line.split()[:2] for line in capfd.readouterr().out.splitlines()]
-    assert ["user:cache:<id>", "42"] in rows
+    assert ["user:cache:<id>", "42"] in [line.split()[:2] for line in capfd.readouterr().out.splitlines()]
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,7 @@ def saved(server: Server, tmp_path: Path) -> Path:
     admin.set("session:1", "z", px=1_500)
     admin.hset("session:2", mapping={"field": "value"})
     admin.pexpire("session:2", 1_500)
-    other = server.client(db=7, username=b"default")
-    other.rpush("queue", *range(500))
+    server.client(db=7, username=b"default").rpush("queue", *range(500))
     began_s = time.monotonic()
     admin.save()
     assert time.monotonic() - began_s < 1, "nothing may expire while it is saved"
@@ -139,8 +138,7 @@ def test_findings_and_patterns(saved: Path, cli: Cli) -> None:
 
 def test_another_server_loads_it(saved: Path, server: Server, cli: Cli) -> None:
     """Redis has no import mode: it drops keys that have expired, and how many is said."""
-    program = binaries()[server.name].path
-    code, out, err = cli("find", saved, "*", "--count", "--server-binary", program)
+    code, out, err = cli("find", saved, "*", "--count", "--server-binary", binaries()[server.name].path)
     if server.version < (7, 0):
         assert code == ExitCode.USAGE
         assert "Redis 7.0" in err
@@ -426,8 +424,7 @@ class Holder:
 
 
 def _parent_of(pid: int) -> int:
-    status = Path(f"/proc/{pid}/stat").read_text()
-    return int(status.rpartition(")")[2].split()[1])
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGSEGV])

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from rtui.keyspace.slices import Steps, elsewhere, finish
+from tests.conftest import known
 
 
 def counting(to: int, seen: list[int]) -> Steps[int]:
@@ -27,9 +28,7 @@ def test_work_done_elsewhere_has_the_same_result() -> None:
 def test_all_slices_are_done_in_the_thread_that_the_work_is_given_to() -> None:
     seen: list[int] = []
     work = elsewhere(counting(3, seen))
-    given = next(work)
-    assert given is not None
-    thread = threading.Thread(target=given)
+    thread = threading.Thread(target=known(next(work)))
     thread.start()
     thread.join()
     with pytest.raises(StopIteration) as end:
@@ -48,9 +47,7 @@ def test_closing_stops_the_work_after_the_slice_under_way() -> None:
 
     slices: list[int] = []
     whole = elsewhere(work())
-    given = next(whole)
-    assert given is not None
-    given()
+    known(next(whole))()
     assert slices == [0, 1, 2]
 
 

@@ -21,6 +21,7 @@ from rtui.server.analysis.run import AnalysisRun
 from rtui.server.guard.command import find_spec
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
+from tests.conftest import known
 from tests.monitor import Recorder, escapes_quotes
 from tests.oracles.counted import Fact, Total, by_namespace, by_type, facts, report_on, told
 from tests.oracles.keyspaces import Path, Planted, grown
@@ -183,9 +184,7 @@ async def test_timelines_hold_what_was_planted(server: Server) -> None:
         for part in one.bins:
             assert part.keys == sum(part.start_s <= moment < part.start_s + part.width_s for moment in mine)
             assert part.width_s <= max(MINUTE_S, (part.start_s - report.head.made_at_s) / 32)
-    soonest = report.summary.root.stats.soonest_expiry_s
-    assert soonest is not None
-    assert abs(soonest - min(all_moments)) < 1
+    assert abs(known(report.summary.root.stats.soonest_expiry_s) - min(all_moments)) < 1
 
 
 async def test_planted_cliffs_are_found_and_nothing_else(server: Server) -> None:
@@ -269,8 +268,7 @@ async def test_as_memkeys_and_bigkeys_find_them(server: Server) -> None:
     for kind, (key, size) in by_length.biggest.items():
         is_first(key, size, [(one.key, one.length) for one in big.by_type_length[kind]])
     for kind, (keys, total) in by_length.totals.items():
-        length = types[kind].length
-        assert length is not None
+        length = known(types[kind].length)
         assert types[kind].stats.keys == keys
         assert length.mean == pytest.approx(total / keys)
 
@@ -484,8 +482,7 @@ async def test_by_the_minimal_user(server: Server) -> None:
     seen = {one.argv for one in recorder.commands if one.client.startswith("127.0.0.1:")}
     if escapes_quotes(server):
         assert {argv for argv in seen if argv[0] not in {b"AUTH", b"HELLO"}} <= set(map(tuple, sent))
-    idle = usage(server, "IDLETIME")
-    touched = {key for key, seconds in idle.items() if seconds < PLANTED_IDLE_S}
+    touched = {key for key, seconds in usage(server, "IDLETIME").items() if seconds < PLANTED_IDLE_S}
     asked = {record.key for report in (whole, sampled) for record in report.summary.big.by_memory}
     assert touched <= (set() if every_type.has_no_touch(server) else asked)
     before = dumps(server.admin)

@@ -26,6 +26,7 @@ from rtui.registry.registry import (
     shipped_names,
 )
 from rtui.registry.rules import RULES, Severity
+from tests.conftest import known
 
 WRONG = {
     'tile = "x"': "rtui.toml:1: tile: there is no key tile; did you mean title?",
@@ -125,8 +126,7 @@ def test_every_default_of_a_rule_is_of_its_kind() -> None:
 
 
 def test_a_rule_about_names_that_is_off_is_off() -> None:
-    registry = read_registry('[rules]\nname-whitespace = "off"')
-    assert rule_ids(registry.naming.broken(b"two words")) == ()
+    assert rule_ids(read_registry('[rules]\nname-whitespace = "off"').naming.broken(b"two words")) == ()
 
 
 def test_ambiguous_patterns_are_a_warning_with_a_key() -> None:
@@ -409,8 +409,7 @@ def registry() -> Registry:
 
 
 def entry(registry: Registry, key: bytes) -> tuple[RegistryEntry, dict[str, bytes]]:
-    index = registry.matcher.match(key)
-    assert index is not None
+    index = known(registry.matcher.match(key))
     return registry.entries[index], registry.matcher.fields(key, index)
 
 
@@ -436,8 +435,7 @@ def test_a_twin_has_the_name_of_the_other_index(registry: Registry) -> None:
 
 
 def test_who_points_here_as_far_as_the_name_says_it(registry: Registry) -> None:
-    found = [(one.key, one.value) for one in registry.incoming(b"order:17")]
-    assert found == [(b"order:list", b"17")]
+    assert [(one.key, one.value) for one in registry.incoming(b"order:17")] == [(b"order:list", b"17")]
     assert [(one.key, one.value) for one in registry.incoming(b"lock:x")] == [(b"session:x", None)]
     assert registry.incoming(b"nothing:here:at:all") == []
 

@@ -20,6 +20,7 @@ from rtui.registry.naming import NAME_RULES, rule_ids
 from rtui.registry.patterns import Literal
 from rtui.registry.registry import SHIPPED, Registry, shipped_names
 from rtui.registry.rules import RULES, Severity
+from tests.conftest import known
 
 LIBRARIES = ("celery", "django", "dramatiq", "flask-caching", "huey", "rq")
 
@@ -207,8 +208,7 @@ def test_keys_as_the_convention_has_them_break_nothing(
     name: str, key: str, kind: bytes, ttl: int | None, longest: int | None
 ) -> None:
     assert judged(name, key, kind, ttl) == set()
-    entry = registry(name).entry_of(key.encode())
-    assert entry is not None
+    entry = known(registry(name).entry_of(key.encode()))
     assert judged(name, key, b"stream", ttl) == ({"type-wrong"} if entry.expectations.types else set())
     if longest is not None:
         assert judged(name, key, kind, longest) == set()
@@ -335,8 +335,7 @@ TWINS = (
 @pytest.mark.parametrize(("key", "value", "target"), REFERENCES)
 def test_references_of_the_restaurant(key: str, value: str, target: str) -> None:
     read = registry("restaurant")
-    index = read.matcher.match(key.encode())
-    assert index is not None
+    index = known(read.matcher.match(key.encode()))
     fields = read.matcher.fields(key.encode(), index)
     names = [name for one in read.entries[index].references for name in one.names(fields, [value.encode()])]
     assert target.encode() in names
@@ -346,23 +345,19 @@ def test_references_of_the_restaurant(key: str, value: str, target: str) -> None
 @pytest.mark.parametrize(("one", "other"), [*TWINS, *(pair[::-1] for pair in TWINS)])
 def test_indexes_that_are_kept_twice(one: str, other: str) -> None:
     read = registry("restaurant")
-    index = read.matcher.match(one.encode())
-    assert index is not None
+    index = known(read.matcher.match(one.encode()))
     (reference,) = read.entries[index].references
     assert reference.twin_name(read.matcher.fields(one.encode(), index)) == other.encode()
 
 
 def test_both_fields_of_what_belongs_to_two_refer() -> None:
     for key, targets in (("cartDetail:5", {"cart:3", "dish:3"}), ("orderDetail:6", {"order:3", "dish:3"})):
-        read = registry("restaurant")
-        entry = read.entry_of(key.encode())
-        assert entry is not None
+        entry = known(registry("restaurant").entry_of(key.encode()))
         assert {name.decode() for one in entry.references for name in one.names({}, [b"3"])} == targets
 
 
 def test_tags_hold_whole_names() -> None:
-    entry = registry("app-conventions").entry_of(b"app:tags:prod")
-    assert entry is not None
+    entry = known(registry("app-conventions").entry_of(b"app:tags:prod"))
     assert entry.references[0].names({}, [b"app:cache:prod:detail:81"]) == [b"app:cache:prod:detail:81"]
 
 

@@ -54,8 +54,7 @@ def logged(log: CommandLog) -> Counter[str]:
 
 def named(lines: Iterable[Iterable[bytes]]) -> Counter[str]:
     """How often each command is among command lines."""
-    specs = [find_spec(tuple(argv)) for argv in lines]
-    return Counter(spec.name for spec in specs if spec is not None)
+    return Counter(spec.name for spec in [find_spec(tuple(argv)) for argv in lines] if spec is not None)
 
 
 def monitored(recorder: Recorder) -> list[Recorded]:

@@ -32,6 +32,7 @@ from rtui.server.search.search import Stage
 from rtui.server.wire.errors import Reply
 from rtui.server.wire.target import Target
 from rtui.tui.browse.fact_lines import fact_lines
+from tests.conftest import known
 from tests.fakes.servers import (
     ALL,
     Argv,
@@ -91,8 +92,7 @@ async def test_a_report_counts_every_key_once(kind: type[FakeServer]) -> None:
     async with kind(KEYS) as server:
         report = await reported(server)
     assert report.head.coverage.kind is CoverageKind.EXACT
-    stats = report.summary.root.stats
-    assert stats.keys == len(KEYS)
+    assert report.summary.root.stats.keys == len(KEYS)
     assert {one.name: one.stats.keys for one in report.summary.types} == dict.fromkeys(TYPES, len(KEYS) // 5)
 
 
@@ -292,8 +292,9 @@ async def test_a_report_says_first_what_it_costs_where_commands_are_billed(capsy
     async with Upstash(KEYS) as server:
         result = await run_analysis(impatient(server.target, lost_s=1), AnalysisOptions(pace=Pace.FULL))
         said = capsys.readouterr().err
-        most = re.search(r"Upstash bills each command: this takes up to ([0-9,]+), about 0\.[0-9]{2} USD\.", said)
-        assert most is not None
+        most = known(
+            re.search(r"Upstash bills each command: this takes up to ([0-9,]+), about 0\.[0-9]{2} USD\.", said)
+        )
         asked = len(server.asked)
     assert result.report is not None
     assert len(KEYS) < asked <= int(most[1].replace(",", ""))
@@ -308,8 +309,7 @@ async def test_a_search_says_first_what_it_costs_and_a_screen_asks() -> None:
         assert "Upstash bills each command: this takes up to" in str(search.plan)
         search.begin()
         await eventually(lambda: search.stage is Stage.OVER)
-        most = re.search(r"up to ([0-9,]+), about", str(search.plan))
-        assert most is not None
+        most = known(re.search(r"up to ([0-9,]+), about", str(search.plan)))
         assert 0 < len(server.asked) - before <= int(most[1].replace(",", ""))
         await search.close()
 

@@ -294,8 +294,7 @@ async def test_after_a_few_slow_streams_no_more_are_asked_for_their_size(redis70
 async def test_sizes_of_streams_are_asked_in_bulk_where_groups_are_sampled(valkey: Server) -> None:
     streams = plant_streams(valkey)
     async with connected(target_of(valkey)) as connection:
-        watched = Watched(connection)
-        rows = await row_facts(watched, streams)
+        rows = await row_facts(Watched(connection), streams)
     assert [row.memory_bytes for row in rows] == [valkey.client().memory_usage(name) for name in streams]
 
 

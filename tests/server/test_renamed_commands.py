@@ -84,8 +84,7 @@ async def test_a_pass_is_as_on_any_server_but_for_the_names_on_the_wire(renamed_
                 await analysis.run()
             wire = proxy.commands()
     assert analysis.report is not None
-    stats = analysis.report.summary.root.stats
-    assert stats.keys == len(list(renamed_server.client().keys()))
+    assert analysis.report.summary.root.stats.keys == len(list(renamed_server.client().keys()))
     assert words(wire).isdisjoint({*RENAMED, "LLEN"})
     assert {RENAMED[word] for word in ("INFO", "SCAN", "TYPE", "PTTL", "MEMORY", "OBJECT", "STRLEN")} <= words(wire)
     sent = Counter(spec.name for argv in wire if (spec := find_spec(under_own_names(argv))) is not None)
@@ -276,8 +275,7 @@ def test_a_service_s_user(valkey: Server, tmp_path: Path, capfd: pytest.CaptureF
     assert (report.summary.root.stats.memory_bytes is None) == ("memory" in service.denied)
     capfd.readouterr()
     assert run(["find", url, "in:string"]) == 0
-    found = capfd.readouterr().out
-    assert "string:int" in found
+    assert "string:int" in capfd.readouterr().out
     assert run(["check", url, "--format", "json"]) in {0, 1}
     asyncio.run(_browse(valkey, service, sorted(keys)))
 

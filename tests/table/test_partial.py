@@ -190,8 +190,7 @@ def counted(*parts: tuple[list[bytes], list[int] | None, list[int] | None]) -> T
     """Keys with their sizes and times to live, where these are known."""
     found, load = Partial(Patterns(Separators()), origin_min=0), TableSlots()
     for keys, sizes, left_ms in parts:
-        batch = InspectedBatch(b"string", keys, left_ms, sizes)
-        found.add(rows_of(batch, 0.0), 0)
+        found.add(rows_of(InspectedBatch(b"string", keys, left_ms, sizes), 0.0), 0)
     load.found = found.slots
     return load
 

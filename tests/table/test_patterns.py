@@ -113,12 +113,10 @@ def test_ids_stay_and_merged_ones_lead_to_where_their_keys_are(
     patterns = Patterns(Separators(separators))
     summed = np.zeros(0, np.int64)
     for keys in (first, second, first):
-        nodes = patterns.place(table(keys))
-        more = np.bincount(nodes, minlength=len(patterns))
+        more = np.bincount(patterns.place(table(keys)), minlength=len(patterns))
         summed = more + np.pad(summed, (0, len(more) - len(summed)))
         if keys is second:
-            new = patterns.fold()
-            summed = np.bincount(new, summed, len(patterns)).astype(np.int64)
+            summed = np.bincount(patterns.fold(), summed, len(patterns)).astype(np.int64)
     moved = np.bincount(patterns.own(), summed, len(patterns)).astype(np.int64)
     assert moved.tolist() == patterns.keys.tolist()
 
@@ -206,8 +204,7 @@ def test_each_node_is_found_and_no_other(added: list[list[int]]) -> None:
         index.add(np.array([*new], np.uint64), np.array([*new.values()], np.int32))
         known |= new
         asked = [*known, *(one ^ 1 << 60 for one in known), HIGHEST - 700]
-        found = index.find(np.array(asked, np.uint64)).tolist()
-        assert found == [known.get(one, -1) for one in asked]
+        assert index.find(np.array(asked, np.uint64)).tolist() == [known.get(one, -1) for one in asked]
 
 
 ANY_PART = st.one_of(

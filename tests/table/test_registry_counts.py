@@ -263,8 +263,7 @@ def test_namespaces_with_keys_without_pattern_are_found_biggest_first() -> None:
         for name, size in sizes.items()
         for keys in ([name % at for at in range(50)] if b"%d" in name else [name],)
     ]
-    made = counted(batches)
-    summary = finish(made.summary())
+    summary = finish(counted(batches).summary())
     assert summary.registry is not None
     assert [(one.namespace, one.keys) for one in summary.registry.unregistered] == [
         (b"cart:<id>:items", 50),

@@ -416,8 +416,7 @@ def test_intervals_hold_the_truth(law: str) -> None:
 
 
 def test_facts_of_all_keys_stay_exact() -> None:
-    summary = passed(Random(3), {b"a:%d" % number: number for number in range(1_000)})
-    root = summary.root.stats
+    root = passed(Random(3), {b"a:%d" % number: number for number in range(1_000)}).root.stats
     assert (root.keys, root.memory_bytes, root.no_ttl_keys) == (1_000, 1_000 * 100 + 999 * 500, 1_000)
     assert root.idle is not None
     assert all(isinstance(figure, Estimate) for figure in root.idle)

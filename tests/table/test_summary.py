@@ -186,8 +186,7 @@ def test_a_pattern_tells_how_many_names_it_has() -> None:
 
 def test_hostile_names_take_no_room() -> None:
     keys = [b"%d" % number + b"x" * 5_000 for number in range(50)] + [b"a:" * 20_000, b":" * 5_000]
-    aggregates = aggregates_of([batch_of(keys)])
-    paths = list(summary_of(aggregates).root.walk())
+    paths = list(summary_of(aggregates_of([batch_of(keys)])).root.walk())
     assert max(map(len, paths)) <= 33
     assert max(len(path[-1].name) for path in paths) <= 256
     assert len(paths) < 100

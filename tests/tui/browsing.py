@@ -16,6 +16,7 @@ from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.kit.settings import SettingsFile
+from tests.conftest import known
 from tests.tui.fixed_session import FixedSession
 
 MOST_LOOKS = 300
@@ -32,9 +33,7 @@ class BrowseUser:
 
     @property
     def cursor(self) -> Row:
-        row = self.screen.tree_pane.key_tree.cursor
-        assert row is not None
-        return row
+        return known(self.screen.tree_pane.key_tree.cursor)
 
     @property
     def name(self) -> bytes:

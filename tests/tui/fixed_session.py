@@ -332,8 +332,7 @@ def preview(facts: KeyFacts, page: Page) -> Preview:
         why = Unknown(Reason.TOO_LARGE, "on average one element takes 12.0 MiB: none was read")
         return replace(base, refusal=why)
     if facts.key == b"bits":
-        data = bytes(range(64))
-        return replace(base, kind=PreviewKind.BINARY, total=64, window=StringWindow(0, data))
+        return replace(base, kind=PreviewKind.BINARY, total=64, window=StringWindow(0, bytes(range(64))))
     return _TYPES.get(facts.type, _description)(base)
 
 

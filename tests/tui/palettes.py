@@ -120,8 +120,7 @@ def contrast_of(style: Style, palette: Palette) -> float:
     found = []
     for terminal in TERMINALS[palette]:
         ink = shown_as(style.color, palette, terminal, is_ground=False)
-        ground = shown_as(style.bgcolor, palette, terminal, is_ground=True)
-        found.append(contrast(ink, ground))
+        found.append(contrast(ink, shown_as(style.bgcolor, palette, terminal, is_ground=True)))
     return min(found)
 
 

@@ -32,6 +32,7 @@ from rtui.tui.app import RtuiApp
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.kit.line_view import RowsView
 from rtui.tui.kit.table import TableBody
+from tests.conftest import known
 from tests.window import COLUMNS, LINES
 
 BEAT_S = 0.001
@@ -182,9 +183,7 @@ class Stage:
 
     def press(self, key: str, character: str | None = None) -> None:
         """Post a key as the driver does."""
-        driver = self.app._driver
-        assert driver is not None
-        driver.process_message(events.Key(key, character))
+        known(self.app._driver).process_message(events.Key(key, character))
 
     def wait(self, holds: Callable[[], bool]) -> None:
         """Wait until this holds; it is looked at in the app's thread."""

@@ -78,8 +78,7 @@ OWNERS = {
 def test_every_command_is_an_action_of_its_owner(command: ScreenCommand) -> None:
     namespace, name, parameters = parse(command.action)
     assert namespace == command.owner
-    action = getattr(OWNERS[command.owner], f"action_{name}")
-    signature(action).bind(None, *parameters)
+    signature(getattr(OWNERS[command.owner], f"action_{name}")).bind(None, *parameters)
 
 
 def keys_of(commands: Sequence[ScreenCommand], owner: Owner) -> Counter[str]:
@@ -291,8 +290,7 @@ async def test_pages_are_turned_and_searched() -> None:
 
 @pytest.mark.parametrize("name", CONVENTIONS)
 def test_registries_of_conventions_say_how_to_try_them(name: str) -> None:
-    text = (SHIPPED / f"{name}.toml").read_text()
-    head = text.partition("\ntitle")[0]
+    head = (SHIPPED / f"{name}.toml").read_text().partition("\ntitle")[0]
     assert f"# Try it: rtui --demo --registry {name}" in head
     caught = re.findall(r"^#   ([a-z]+-[a-z-]+) ", head, re.MULTILINE)
     assert len(caught) >= 3

@@ -40,6 +40,7 @@ from rtui.tui.fleet import FleetScreen
 from rtui.tui.kit.choice import ListScreen
 from rtui.tui.run import FleetApp
 from rtui.tui.server import ServerScreen
+from tests.conftest import known
 from tests.made_sample import GIB, made_sample
 from tests.server.targets import target_of
 from tests.servers import Server, free_port
@@ -205,8 +206,7 @@ def test_a_sentence_says_where_the_keys_are(sizes: dict[int, int] | None, said: 
 async def test_an_empty_database_is_listed_and_says_where_the_keys_are(
     valkey: Server, recent: RecentServers, tmp_path: Path
 ) -> None:
-    client = valkey.client(db=3)
-    client.mset({f"three:{number}": "x" for number in range(12)})
+    valkey.client(db=3).mset({f"three:{number}": "x" for number in range(12)})
     app = browsing_first(valkey, recent)
     async with visiting(app.options.target, tmp_path, app=app) as visitor:
         await visitor.until_shown("db0 is empty", "db3 has 12")
@@ -445,8 +445,7 @@ async def test_a_server_is_opened_and_left(valkey: Server, redis70: Server) -> N
         chosen = screen.view.subject
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, BrowseScreen))
-        session = app._session
-        assert session is not None
+        session = known(app._session)
         assert session.target.label == chosen
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, FleetScreen) and app.screen.view.has_rows)
@@ -471,8 +470,7 @@ async def test_findings_and_labels_lead_to_their_servers() -> None:
         await until(pilot, lambda: screen.view.panel_id == "findings")
         titles = [str(row[3]) for row in screen.view.table.rows.shown().rows]
         assert titles[0].startswith("search: Nothing listens")
-        at = titles.index("3 of 7: no maxmemory")
-        await pilot.press("g", *["j"] * at, "enter")
+        await pilot.press("g", *["j"] * titles.index("3 of 7: no maxmemory"), "enter")
         await until(pilot, lambda: names(screen) == ["sessions-1", "sessions-2", "sessions-3"])
         await pilot.press("escape")
         await until(pilot, lambda: len(names(screen)) == 7)

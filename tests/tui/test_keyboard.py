@@ -210,8 +210,7 @@ async def test_the_keyboard_comes_back_when_the_terminal_was_too_small_for_anyth
             await user.pilot.resize_terminal(*size)
             await user.until(lambda size=size: app.screen.size == size)  # type: ignore[misc]
             await user.until(lambda: app.focused is not None)
-            screen = app.screen
-            assert isinstance(screen, FocusScreen)
+            assert isinstance(app.screen, FocusScreen)
         await user.until(lambda: app.focused is not None and app.focused.display and bool(app.focused.region.area))
 
 

@@ -32,6 +32,7 @@ from rtui.tui.app import RtuiApp
 from rtui.tui.connect import LeaveScreen
 from rtui.tui.kit.choice import QuitScreen
 from rtui.tui.terminal_app import AHEAD, REST_S, import_ahead
+from tests.conftest import known
 from tests.made_report import made_report
 from tests.proxy import DelayProxy
 from tests.server.targets import target_of
@@ -180,8 +181,7 @@ async def test_ending_it_keeps_a_partial_report(
         await question(visitor, target_of(redis70))
         await visitor.press("up", "enter")
         await visitor.until(lambda: visitor.is_browsing and visitor.session is not session, "the other server")
-        kept = session.analysis.kept
-        assert kept is not None
+        kept = known(session.analysis.kept)
         await visitor.until(lambda: list(kept.reports()), "the report")
         assert [one.head.coverage.kind.value for one in kept.reports()] == ["partial"]
 

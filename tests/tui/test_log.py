@@ -244,8 +244,7 @@ def test_rows_that_followed_are_those_of_a_new_filter(steps: list[tuple[str, byt
             owed -= 1
         else:
             before = [row[-1].number for row in rows]
-            gone = rows.follow()
-            assert gone == sum(number <= log.dropped for number in before)
+            assert rows.follow() == sum(number <= log.dropped for number in before)
     rows.follow()
     fresh = LogRows(log, needle)
     for _ in fresh.load():
@@ -269,8 +268,7 @@ async def test_a_file_that_fails_is_said_once() -> None:
         for _ in range(3):
             user.screen.flush()
             await user.pilot.pause()
-        said = [notice.message for notice in user.pilot.app._notifications]
-        assert said == [session.log.failure]
+        assert [notice.message for notice in user.pilot.app._notifications] == [session.log.failure]
 
 
 async def test_it_opens_from_the_analysis_and_goes_back_to_it() -> None:

@@ -14,6 +14,7 @@ from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.run import ReportApp
+from tests.conftest import known
 from tests.holds import held
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.monkey import Churn, Monkey
@@ -55,8 +56,7 @@ async def test_random_use_of_a_live_server(
             await Monkey(visitor.pilot, seed, server).walk()
     assert not judge.wrong
     assert judge.sent
-    own = asyncio.current_task()
-    assert own is not None
+    own = known(asyncio.current_task())
     longest = [hold for hold in holds.longest(100) if not hold.what.startswith(own.get_name())][:3]
     told = "; ".join(hold.text for hold in longest)
     tell(f"seed {seed}: {judge.sent.total():,} commands; the event loop was held for {told}")

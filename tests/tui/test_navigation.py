@@ -199,8 +199,7 @@ PARTS = 4
 
 
 def scans(server: Server) -> int:
-    stats = server.admin.info("commandstats")
-    return int(stats.get("cmdstat_scan", {"calls": 0})["calls"])
+    return int(server.admin.info("commandstats").get("cmdstat_scan", {"calls": 0})["calls"])
 
 
 def fill(server: Server) -> None:
@@ -370,8 +369,7 @@ async def test_every_word_of_redis_finds_what_has_it() -> None:
         entries = goto(user)._entries
         for entry in entries:
             for word in entry.words.split():
-                found = [one for _, _, one in matching(entries, wanted(word))]
-                assert entry in found, (word, entry.text)
+                assert entry in [one for _, _, one in matching(entries, wanted(word))], (word, entry.text)
 
 
 async def test_the_words_that_redis_people_type() -> None:
@@ -425,8 +423,7 @@ async def test_a_key_that_is_not_loaded_is_asked_for() -> None:
 
 async def test_enter_waits_for_the_search() -> None:
     async with going() as user:
-        screen = goto(user)
-        screen.line.value = "user:77:profile"
+        goto(user).line.value = "user:77:profile"
         await user.pilot.press("enter")
         await until(user.pilot, lambda: user.name == b"shop:user:77:profile")
 

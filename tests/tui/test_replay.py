@@ -86,8 +86,7 @@ async def record(server: Server, path: Path, folder: Path, *, is_short: bool = F
     target = Target(port=server.port)
     settings = SettingsFile()
     settings.settings = Settings(theme="rtui-light", queries={str(target.label): {"mine": "in:customer"}})
-    options = BrowseOptions(target=target, resume=False)
-    app = RtuiApp(options, recorder=recorder, settings=settings)
+    app = RtuiApp(BrowseOptions(target=target, resume=False), recorder=recorder, settings=settings)
     with seeded(recorder.seed):
         async with visiting(target, folder, size=SIZE, app=app) as visitor:
             taker = Taker(visitor, recorder)
@@ -130,8 +129,7 @@ def test_the_same_screens_without_a_server(redis70: Server, tmp_path: Path) -> N
     assert recording.end is not None
     with redis70.client() as client:
         before = client.info("commandstats")
-        times = [at_ms for at_ms, _ in taker.seen]
-        found = asyncio.run(replayed(recording, tmp_path, times))
+        found = asyncio.run(replayed(recording, tmp_path, [at_ms for at_ms, _ in taker.seen]))
         after = client.info("commandstats")
     assert {name: one["calls"] for name, one in after.items() if name != "cmdstat_info"} == {
         name: one["calls"] for name, one in before.items() if name != "cmdstat_info"
@@ -265,8 +263,7 @@ def test_options_that_say_nothing_together_are_refused(tmp_path: Path) -> None:
         ["a", "--to", "a.png"],
         ["missing", "--to", "-"],
     ):
-        result = CliRunner().invoke(replay_command, [str(tmp_path / line[0]), *line[1:]])
-        assert result.exit_code != 0
+        assert CliRunner().invoke(replay_command, [str(tmp_path / line[0]), *line[1:]]).exit_code != 0
 
 
 def test_a_registry_is_played_with_the_session() -> None:

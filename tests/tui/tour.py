@@ -27,6 +27,7 @@ from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.target import Target
 from rtui.tui.help import HelpScreen
 from rtui.tui.kit.choice import ChoiceScreen, SwitchScreen
+from tests.conftest import known
 from tests.monitor import Recorded, Recorder, escapes_quotes
 from tests.proxy import DelayProxy
 from tests.server import every_type
@@ -252,8 +253,7 @@ async def _look(visitor: Visitor, done: Tour) -> None:
     done.previews[detail.key] = detail.preview
     done.texts[detail.key] = visitor.text(visitor.pane)
     for turn in ("n", "b"):
-        preview = visitor.detail.preview
-        assert preview is not None
+        preview = known(visitor.detail.preview)
         if (preview.next_page if turn == "n" else preview.page.previous) is not None:
             await visitor.press(turn)
             await visitor.until(partial(_is_turned, visitor, preview), "another page")

@@ -188,8 +188,7 @@ class Visitor:
 
     async def go_to_namespace(self, name: bytes) -> None:
         """Go up from the last row to a namespace at the top."""
-        rows = self.tree.rows
-        assert rows is not None
+        assert self.tree.rows is not None
         await self.press("end")
         while not (self.row.kind is RowKind.NAMESPACE and self.row.depth == 0 and self.row.name == name):
             assert self.tree.cursor_line > 0, f"no namespace {name!r}"

@@ -32,6 +32,7 @@ from rtui.values import (
     plugins,
     summarise,
 )
+from tests.conftest import known
 from tests.values.test_bounds import MARKS
 from tests.values.test_php import SAMPLES
 
@@ -285,8 +286,7 @@ def test_a_plugin_that_can_not_be_loaded_says_so_when_it_is_chosen(install: Inst
     install(name)
     assert decode(DATA).chain == ("text",)
     assert decode(DATA).notes == ()
-    found = decode(DATA, choose=name)
-    assert found.notes[0].startswith(f"{name} can't be loaded: ")
+    assert decode(DATA, choose=name).notes[0].startswith(f"{name} can't be loaded: ")
 
 
 def test_the_class_has_the_shape_of_a_decoder() -> None:
@@ -313,9 +313,7 @@ SUMMED_DOCUMENT = json.dumps({f"field {at}": at for at in range(12)}).encode()
     ],
 )  # fmt: skip
 def test_a_value_in_one_line(data: bytes, text: str) -> None:
-    found = summarise(data)
-    assert found is not None
-    assert found.text == text
+    assert known(summarise(data)).text == text
 
 
 @pytest.mark.parametrize(
@@ -326,17 +324,12 @@ def test_what_says_it_itself_has_no_line(data: bytes) -> None:
 
 
 def test_a_long_value_is_at_least() -> None:
-    found = summarise(gzip.compress(json.dumps([0] * 3_000).encode(), mtime=0))
-    assert found is not None
-    assert found.value == "[≥ 499]"
-    whole = summarise(msgpack.packb([{"a": 1}] * 3_000))
-    assert whole is not None
-    assert whole.value == "[3,000]"
+    assert known(summarise(gzip.compress(json.dumps([0] * 3_000).encode(), mtime=0))).value == "[≥ 499]"
+    assert known(summarise(msgpack.packb([{"a": 1}] * 3_000))).value == "[3,000]"
 
 
 def test_a_decoder_may_be_chosen_for_a_row() -> None:
-    found = summarise(SUMMED_DOCUMENT.hex().encode(), choose="hex digits")
-    assert found is not None
+    found = known(summarise(SUMMED_DOCUMENT.hex().encode(), choose="hex digits"))
     assert found.text == "hex digits › JSON {12}"
     assert summarise(SUMMED_DOCUMENT, choose="gzip") is None
 

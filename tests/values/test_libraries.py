@@ -139,8 +139,7 @@ def test_cbor(document: object) -> None:
 
 @given(st.dictionaries(NAMES, DOCUMENTS))
 def test_bson(document: dict[str, object]) -> None:
-    data = bson.encode(document)
-    found = decode(data)
+    found = decode(bson.encode(document))
     assert found.chain == ("BSON",)
     assert value_of(found.root) == document
 
@@ -159,8 +158,7 @@ def test_beginnings_of_records_give_a_part_of_the_tree(document: dict[str, objec
         ("CBOR", cbor2.dumps(document)),
         ("BSON", bson.encode(document)),
     ):
-        cut = draw.draw(st.integers(1, len(data) - 1))
-        found = decode(data[:cut], choose=name, is_whole=False)
+        found = decode(data[: draw.draw(st.integers(1, len(data) - 1))], choose=name, is_whole=False)
         assert found.truncated
         whole = decode(data, choose=name)
         assert sum(1 for _ in outline(found.root)) <= sum(1 for _ in outline(whole.root))

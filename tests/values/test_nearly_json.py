@@ -14,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rtui.values import ValueForm, ValueKind, ValueNode, decode, drop_unfinished, node_json, outline
+from tests.conftest import known
 from tests.values.test_bounds import SMALL, within
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
@@ -41,8 +42,7 @@ def python_value(node: ValueNode) -> object:
 
 @given(RECORDS)
 def test_the_repr_of_a_document_of_python_is_read(document: dict[str, object]) -> None:
-    data = repr(document).encode()
-    found = decode(data)
+    found = decode(repr(document).encode())
     assert found.chain in {("JSON, nearly",), ("JSON",)}
     assert python_value(found.root) == document
     assert not found.truncated
@@ -133,9 +133,7 @@ def test_unusual_json_is_json(written: str) -> None:
     found = decode(written.encode())
     assert found.chain == ("JSON",)
     assert not found.truncated
-    text = node_json(found.root)
-    assert text is not None
-    assert json.loads(text) == json.loads(written)
+    assert json.loads(known(node_json(found.root))) == json.loads(written)
 
 
 @pytest.mark.parametrize("data", [b'{"a":"\x80"}', b'["\xed\xa0\x80"]', b'{"a":"\x00"}', b"[\x7f]", b'{"\x7f":1}\x7f'])
@@ -192,8 +190,7 @@ VALUES = st.recursive(ANY_SCALARS, lambda inner: st.lists(inner) | st.dictionari
 
 @given(st.lists(VALUES) | st.dictionaries(st.text(), VALUES))
 def test_json_is_the_same_json(value: object) -> None:
-    found = node_json(decode(json.dumps(value).encode(), choose="JSON").root)
-    assert found is not None
+    found = known(node_json(decode(json.dumps(value).encode(), choose="JSON").root))
     assert json.loads(found) == value
     assert all(line.isprintable() for line in found.split("\n"))
 
@@ -202,8 +199,7 @@ def test_json_is_the_same_json(value: object) -> None:
 @example({"\ud800": "\udfff"})
 def test_halves_of_characters_stay(value: dict[str, str]) -> None:
     written = json.dumps(value)
-    found = node_json(decode(written.encode(), choose="JSON").root)
-    assert found is not None
+    found = known(node_json(decode(written.encode(), choose="JSON").root))
     assert json.loads(found) == json.loads(written)
 
 
@@ -230,19 +226,15 @@ def test_of_a_value_that_was_cut_there_is_none(data: bytes) -> None:
 @given(st.lists(VALUES, min_size=1) | st.dictionaries(st.text(), VALUES, min_size=1), st.data())
 def test_json_of_what_was_cut_is_json_that_says_so(value: object, data: st.DataObject) -> None:
     whole = json.dumps(value).encode()
-    cut = data.draw(st.integers(1, len(whole) - 1))
-    root = decode(whole[:cut], is_whole=False, choose="JSON").root
+    root = decode(whole[: data.draw(st.integers(1, len(whole) - 1))], is_whole=False, choose="JSON").root
     drop_unfinished(root)
-    found = node_json(root, may_be_cut=True)
-    assert found is not None
+    found = known(node_json(root, may_be_cut=True))
     json.loads(found)
     assert "…" in found
 
 
 def test_words_that_are_no_data_are_marked() -> None:
-    root = decode(b"a:2:{i:0;a:0:{}i:1;R:2;}").root
-    found = node_json(root, may_be_cut=True)
-    assert found is not None
+    found = known(node_json(decode(b"a:2:{i:0;a:0:{}i:1;R:2;}").root, may_be_cut=True))
     assert json.loads(found)[1] == {"…": "the same as value 2"}
 
 
@@ -358,8 +350,7 @@ def as_value(node: ValueNode) -> object:
 @given(JSON_DOCUMENTS.filter(lambda document: isinstance(document, (dict, list)) and bool(document)), st.data())
 def test_the_beginning_of_json_is_a_part_of_its_tree(document: object, draw: st.DataObject) -> None:
     data = json.dumps(document).encode()
-    cut = draw.draw(st.integers(1, len(data) - 1))
-    found = decode(data[:cut], is_whole=False)
+    found = decode(data[: draw.draw(st.integers(1, len(data) - 1))], is_whole=False)
     assert found.chain == ("JSON",)
     assert found.truncated
     whole = {row.path: row.node for row in outline(decode(data).root)}

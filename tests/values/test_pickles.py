@@ -21,6 +21,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rtui.values import Decoded, DecodingLimits, ValueForm, ValueKind, ValueNode, choices, decode, outline, summarise
+from tests.conftest import known
 from tests.values.test_bounds import SMALL, within
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
@@ -59,8 +60,7 @@ DOCUMENTS = st.recursive(
 def zone_name(value: datetime.datetime | datetime.time) -> str:
     if value.tzinfo is None:
         return ""
-    offset = value.tzinfo.utcoffset(None)
-    assert offset is not None
+    offset = known(value.tzinfo.utcoffset(None))
     if not offset:
         return " UTC"
     minutes = round(offset.total_seconds() / 60)
@@ -382,8 +382,7 @@ PROGRAMS = st.lists(
 def test_any_program_is_read_within_the_limits(data: bytes, is_whole: bool) -> None:
     for name in ("pickle", "pickle instructions"):
         for program in (data, data + b"."):
-            found = decode(program, choose=name, limits=SMALL, is_whole=is_whole)
-            assert within(found, SMALL)
+            assert within(decode(program, choose=name, limits=SMALL, is_whole=is_whole), SMALL)
 
 
 def long_programs() -> list[bytes]:
@@ -437,9 +436,7 @@ def test_the_instructions_are_the_second_choice() -> None:
     ],
 )
 def test_a_pickle_in_one_line(value: object, line: str) -> None:
-    found = summarise(pickle.dumps(value))
-    assert found is not None
-    assert found.text == line
+    assert known(summarise(pickle.dumps(value))).text == line
 
 
 def test_what_copyreg_makes_is_an_object_of_its_class() -> None:

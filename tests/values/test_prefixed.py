@@ -250,8 +250,7 @@ def test_encodings_are_offered_only_where_each_byte_means_something() -> None:
 @given(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=2))
 def test_utf_16_with_its_mark_is_recognised(text: str) -> None:
     for mark, charset in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
-        found = decode(mark + text.encode(charset))
-        assert found.chain[0] == "UTF-16"
+        assert decode(mark + text.encode(charset)).chain[0] == "UTF-16"
         assert decode(mark + text.encode(charset), choose="UTF-16 › text").root.value == text
 
 
@@ -295,8 +294,7 @@ def test_repetitions_from_the_last_distance(repeat: bytes, length: int) -> None:
     first = b"\x08abc" + b"\x01\x03"  # three literal bytes, then four from a distance of 3
     expected = b"abcabca" + (b"bca" * length)[:length]
     block = varint(len(expected)) + first + repeat
-    found = decode(MAGIC + chunk(0, block))
-    assert found.chain[0] == "S2"
+    assert decode(MAGIC + chunk(0, block)).chain[0] == "S2"
     assert decode(MAGIC + chunk(0, block), choose="S2 › hex").data == expected
     few = decode(MAGIC + chunk(0, block), choose="S2 › hex", limits=DecodingLimits(output_bytes=9))
     assert few.data == expected[:9]

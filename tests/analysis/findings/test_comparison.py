@@ -145,8 +145,7 @@ def test_in_words_and_as_json() -> None:
     listing = finding_listing(compare_findings(report(), both), 20)
     assert [row[0] for row in listing.groups[0].rows] == ["error", "warn"]
     page = comparison_page(diff, findings=compare_findings(BEFORE, locks(a=5, b=6), LOCKS), top=1)
-    short = written(page, "text")
-    assert "… and 1 more" in short
+    assert "… and 1 more" in written(page, "text")
 
 
 FULL = {"used_memory_rss": 4 * GIB}

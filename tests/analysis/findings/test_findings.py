@@ -529,8 +529,7 @@ def test_what_was_not_counted_by_a_registry_is_not_judged() -> None:
     assert doubts.keys() >= {"name-case", "key-unregistered"}
     assert "type-wrong" not in doubts, "it is off"
     assert set(doubts) <= set(found.checked)
-    note = findings_table(found).note
-    assert note.count("because the report was made without a registry") == 1
+    assert findings_table(found).note.count("because the report was made without a registry") == 1
 
 
 def test_nothing_is_added_without_patterns() -> None:

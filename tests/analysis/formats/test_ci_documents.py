@@ -196,8 +196,7 @@ def sarif_violations(document: Any) -> list[str]:
     found = list(_wrong(document, "log", "log"))
     if not found:
         for run in document["runs"]:
-            rules = run["tool"]["driver"]["rules"]
-            names = [rule["id"] for rule in rules]
+            names = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
             found += ["two rules have one id"] if len(set(names)) < len(names) else []
             notes = [one for of in run.get("invocations", ()) for one in of.get("toolConfigurationNotifications", ())]
             references = [note["associatedRule"] for note in notes if "associatedRule" in note]

@@ -106,8 +106,7 @@ def test_text_says_what_is_wrong_first_then_every_panel() -> None:
     for title in ("Memory", "Load", "Slow", "Persistence", "Replication", "Clients", "Settings"):
         assert f"\n{title}\n" in text
     assert re.search(r"commands processed +100/s +total_commands_processed", text)
-    panels = text[text.index("\nMemory\n") :].splitlines()
-    assert not [line for line in panels if len(line) > 110]
+    assert not [line for line in text[text.index("\nMemory\n") :].splitlines() if len(line) > 110]
     assert "no problems" in health_text([HealthView((made_sample(),))])
 
 
@@ -216,8 +215,7 @@ def test_a_node_that_has_not_answered_last_is_in_every_file(label: str) -> None:
     assert suites.get("errors") == "1"
     document = msgspec.json.decode(health_json([BROKEN], failures=failures), type=HealthDocument)
     assert [(one.node, one.happened) for one in document.failures] == [(label, why)]
-    metrics = health_metrics([BROKEN], failures)
-    assert f'redis_up{{node="{label}"}} 0.0' in metrics.splitlines()
+    assert f'redis_up{{node="{label}"}} 0.0' in health_metrics([BROKEN], failures).splitlines()
     for write in (health_text, health_markdown, health_html):
         text = write([BROKEN], failures=failures)
         assert "did not answer the last poll" in text

@@ -150,8 +150,7 @@ def test_a_bound_that_is_not_known_is_left_out() -> None:
 
 
 def test_a_name_that_is_no_text_is_escaped() -> None:
-    odd = document(MADE["exact"])["summary"]["namespaces"][-1]
-    assert odd["segment"] == "\\x1b[31mred\\xff"
+    assert document(MADE["exact"])["summary"]["namespaces"][-1]["segment"] == "\\x1b[31mred\\xff"
 
 
 @given(st.binary(max_size=20) | st.text(max_size=20).map(lambda text: text.encode("utf-8", "surrogatepass")))
@@ -526,8 +525,7 @@ def test_texts_of_a_file_are_safe() -> None:
 
 
 def test_of_a_long_file_samples_in_between_are_left_out() -> None:
-    data = written(whole([Sample(0, "10.0.0.5:6379")] * 1_000))
-    found = read_samples(data.splitlines(keepends=True))
+    found = read_samples(written(whole([Sample(0, "10.0.0.5:6379")] * 1_000)).splitlines(keepends=True))
     times = [one.at_ms for one in found.nodes["10.0.0.5:6379"]]
     assert (times[0], times[-1]) == (0, 999)
     assert len(times) + found.left_out == 1_000

@@ -237,8 +237,7 @@ def test_many_single_keys_are_one_pattern() -> None:
 )
 def test_times_to_live_have_room_to_grow(ttl_s: list[int], keys: int, expected: str) -> None:
     facts = [FoundKey(b"hash", 1_000 * one, 100) for one in ttl_s] + [FoundKey(b"hash", NO_TTL, 100)] * keys
-    report = report_of({b"k:%d" % at: one for at, one in enumerate(facts)})
-    _, registry = drafted(report)
+    _, registry = drafted(report_of({b"k:%d" % at: one for at, one in enumerate(facts)}))
     (entry,) = registry.entries
     expectations = entry.expectations
     assert (expectations.types, expectations.size_text) == ((b"hash",), "<=256")

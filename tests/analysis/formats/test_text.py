@@ -38,7 +38,7 @@ from rtui.analysis.report.thresholds import judge, parse_fail_on
 from rtui.keyspace.text.display import HOSTILE, SafeText, display, unescape
 from tests.analysis.formats.made import MADE, reports
 from tests.analysis.report.test_comparison import report
-from tests.conftest import examples
+from tests.conftest import examples, known
 from tests.made_report import denied_report, estimate_report, made_report, node, partial_report
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -59,8 +59,7 @@ def test_no_line_is_wider_than_it_may_be(name: str, width: int) -> None:
 def test_without_a_width_nothing_is_cut() -> None:
     long = b"a:" * 100 + b"z"
     exact = MADE["exact"]
-    record = replace(exact.summary.big.by_memory[0], key=long)
-    big = replace(exact.summary.big, by_memory=(record,))
+    big = replace(exact.summary.big, by_memory=(replace(exact.summary.big.by_memory[0], key=long),))
     report = replace(exact, summary=replace(exact.summary, big=big))
     assert long.decode() in write_text(report, width=None)
     assert long.decode() not in write_text(report, width=100)
@@ -119,10 +118,8 @@ def test_a_table_reads_as_markdown() -> None:
 @given(st.binary(max_size=40))
 def test_a_name_stays_within_its_code(name: bytes) -> None:
     text = code(display(name))
-    fence = re.match("`+", text)
-    assert fence is not None
-    inner = text[len(fence[0]) : -len(fence[0])]
-    assert fence[0] not in re.findall("`+", inner)
+    fence = known(re.match("`+", text))
+    assert fence[0] not in re.findall("`+", text[len(fence[0]) : -len(fence[0])])
     assert not _BARS.search(text)
 
 

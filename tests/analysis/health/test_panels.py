@@ -312,8 +312,7 @@ def test_primaries_that_have_a_say() -> None:
     found = quorum_of(made_sample(peers=peers))
     assert (found.reached, found.primaries) == (2, 3)
     assert found.words == "2 of 3 primaries with slots are reachable; a failover needs 2 of them"
-    line = replication_lines(made_sample(cluster_enabled=1, peers=peers))["nodes_out_of_reach"]
-    assert line.value == 2
+    assert replication_lines(made_sample(cluster_enabled=1, peers=peers))["nodes_out_of_reach"].value == 2
 
 
 def test_nodes_that_may_not_be_listed_are_unknown() -> None:
@@ -355,8 +354,7 @@ def test_the_node_that_stands_out_comes_first() -> None:
 
 def test_what_is_wrong_comes_before_what_differs() -> None:
     latest = {SafeText(f"n{at}"): sample(f"n{at}", used_memory=memory) for at, memory in enumerate([100, 100, 400, 90])}
-    table = nodes_table(latest, {SafeText("n3"): SafeText("not saved")})
-    assert table.subjects[:2] == ("n3", "n2")
+    assert nodes_table(latest, {SafeText("n3"): SafeText("not saved")}).subjects[:2] == ("n3", "n2")
 
 
 def test_replicas_are_compared_with_replicas() -> None:
@@ -522,10 +520,8 @@ def test_whatever_comes_no_rate_is_negative(drawn: list[tuple[int, int | None, i
 
 @given(st.integers(0, 10**12), st.lists(st.integers(0, 10**9), min_size=1, max_size=20))
 def test_what_happened_in_all_spans_is_what_happened_in_the_whole(start: int, added: list[int]) -> None:
-    totals = [start, *(start + sum(added[: at + 1]) for at in range(len(added)))]
-    samples = counted(*totals)
-    changes = [SampleSpan(*pair).change(COUNTER) for pair in pairwise(samples)]
-    assert changes == added
+    samples = counted(*[start, *(start + sum(added[: at + 1]) for at in range(len(added)))])
+    assert [SampleSpan(*pair).change(COUNTER) for pair in pairwise(samples)] == added
     assert SampleSpan(samples[0], samples[-1]).change(COUNTER) == sum(added)
 
 

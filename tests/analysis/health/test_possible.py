@@ -199,8 +199,7 @@ def test_what_is_left_out_of_tables_is_said() -> None:
 
 def test_what_means_never_is_no_nonsense() -> None:
     view = views({"role": "slave", "master_last_io_seconds_ago": "-1", "master_link_down_since_seconds": "-1"})
-    text = written(health_page([view]), "text")
-    assert re.search(r"last contact with primary +never", text)
+    assert re.search(r"last contact with primary +never", written(health_page([view]), "text"))
     assert "-1" not in health_metrics([view])
 
 

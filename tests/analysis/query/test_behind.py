@@ -27,6 +27,7 @@ from rtui.keyspace.text.quantities import Bounds
 from rtui.keyspace.text.segments import Separators
 from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
+from tests.conftest import known
 from tests.grammar import Grammar
 from tests.made_report import made_report
 from tests.table.naive import add_batch
@@ -106,8 +107,7 @@ def test_numbers_of_a_report(seed: int, separators: tuple[bytes, ...], budget: i
     assert kinds[NodeKind.LITERAL, True] > 0
     assert kinds[NodeKind.PATTERN, True] > 0
     for cliff in summary.expiry.cliffs:
-        of_cliff = cliff_keys(cliff, summary.root)
-        assert of_cliff is not None
+        of_cliff = known(cliff_keys(cliff, summary.root))
         if of_cliff.is_exact:
             assert found(of_cliff, keys, splits) == cliff.keys
     for one in summary.types:
@@ -123,12 +123,10 @@ def test_numbers_of_a_report(seed: int, separators: tuple[bytes, ...], budget: i
 def test_bins_of_ttls() -> None:
     keys = keyspace(7, 2_000)
     summary = summed(keys, COLON, 4096)
-    ttl = summary.root.stats.ttl
-    assert ttl is not None
+    ttl = known(summary.root.stats.ttl)
     assert [found(behind.ttl_bin(index, NOW_S), keys, COLON) for index in range(len(ttl))] == list(ttl)
     for timeline in summary.expiry.timelines:
-        of = behind.timeline_keys(timeline, summary.root)
-        assert of is not None
+        of = known(behind.timeline_keys(timeline, summary.root))
         if of.is_exact:
             for one in timeline.bins:
                 query = behind.expiring(one.start_s, one.start_s + one.width_s, of)
@@ -139,8 +137,7 @@ def test_names_that_were_merged_are_found_without_those_that_were_not() -> None:
     keys: dict[bytes, Facts] = {b"shop:n%s:x" % bytes([97 + n % 26, 97 + n // 26]): (b"SET", -1) for n in range(300)}
     keys |= {b"shop:heavy:%d" % n: (b"SET", -1) for n in range(200)}
     keys |= {b"shop:%d:x" % n: (b"SET", -1) for n in range(50)}
-    summary = summed(keys, COLON, 4096)
-    (path,) = [path for path in summary.root.walk() if path[-1].name == b"<*>"]
+    (path,) = [path for path in summed(keys, COLON, 4096).root.walk() if path[-1].name == b"<*>"]
     of = keys_of(path)
     assert path[-1].stats.keys == 300
     assert found(of, keys, COLON) == 300
@@ -182,8 +179,7 @@ def test_queries_are_as_they_would_be_typed() -> None:
 
 def test_a_pass_over_some_keys_has_its_own_query() -> None:
     report = made_report()
-    head = replace(report.head, scope=Scope(match=b"shop:*", key_type=b"hash"))
-    report = replace(report, head=head)
+    report = replace(report, head=replace(report.head, scope=Scope(match=b"shop:*", key_type=b"hash")))
     assert str(behind.scope_of(report.head.scope)) == "shop:* type:hash"
 
 
@@ -256,8 +252,7 @@ SLOT_TERM = st.builds(
 @given(st.lists(SLOT_TERM, min_size=1, max_size=3), st.lists(st.binary(max_size=8), max_size=30))
 def test_no_key_in_other_slots_than_are_wanted_passes(terms: list[Term], keys: list[bytes]) -> None:
     query = Query(tuple(terms))
-    wanted = wanted_slots(query)
-    assert wanted is not None
+    wanted = known(wanted_slots(query))
     assert NameFilter(query, Separators()).keep(keys) == [key for key in keys if key_slot(key) in wanted]
 
 

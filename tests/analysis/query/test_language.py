@@ -259,8 +259,7 @@ def test_the_term_at_the_cursor_is_explained() -> None:
 @given(st.text('abtlsize:<>=!",\\ 10mk*{}é', max_size=30), st.integers(-1, 32))
 def test_a_candidate_replaces_what_was_typed(line: str, cursor: int) -> None:
     found = complete(line, cursor, VOCABULARY)
-    at = max(0, min(cursor, len(line)))
-    assert 0 <= found.span.start <= found.span.end == at
+    assert 0 <= found.span.start <= found.span.end == max(0, min(cursor, len(line)))
     for one in found.candidates:
         assert HOSTILE.search(one.text) is None
 
@@ -400,8 +399,7 @@ def test_a_line_that_can_not_be_read_is_mended_beyond_one_word(line: str, expect
 
 @pytest.mark.parametrize("line", ["ttl=abc", "size=large", "idle:5x", "type:set !type:zset", "type:set,zset type:set"])
 def test_no_value_is_made_up(line: str) -> None:
-    query = read_with_hints(line).query
-    assert query.hints == ()
+    assert read_with_hints(line).query.hints == ()
 
 
 def test_a_type_that_nobody_knows_is_doubted() -> None:

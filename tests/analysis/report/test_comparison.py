@@ -38,6 +38,7 @@ from rtui.keyspace.text.display import Display
 from rtui.keyspace.text.segments import Separators
 from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
+from tests.conftest import known
 from tests.made_report import (
     clustered_report,
     denied_report,
@@ -68,9 +69,7 @@ def fates(diff: Comparison) -> dict[str, Fate]:
 
 
 def found(diff: Comparison, name: str) -> NamespaceChange:
-    change = diff.find(name)
-    assert change is not None
-    return change
+    return known(diff.find(name))
 
 
 def test_a_report_and_itself_are_the_same() -> None:
@@ -128,8 +127,7 @@ def test_of_a_line_of_namespaces_with_the_same_keys_the_last_is_told() -> None:
 
 def test_a_key_and_a_namespace_of_one_name_are_two() -> None:
     before = report(node(b"user", (1, 60, 1), last=True), node(b"user", (5, 500, 0)))
-    after = report(node(b"user", (1, 60, 1), last=True), node(b"user", (7, 700, 0)))
-    diff = compare(before, after)
+    diff = compare(before, report(node(b"user", (1, 60, 1), last=True), node(b"user", (7, 700, 0))))
     assert [change.fate for change in diff.root.children] == [Fate.SAME, Fate.GREW]
     assert found(diff, "user").fate is Fate.GREW
     assert found(diff, "user:").fate is Fate.GREW
@@ -224,8 +222,7 @@ def test_what_stands_for_many_names_did_not_grow_by_a_name_that_one_report_tells
 
 def test_other_separators_leave_only_the_totals() -> None:
     made = made_report()
-    slashed = replace(made, head=replace(made.head, scope=Scope(separators=(b"/",))))
-    diff = compare(made, slashed)
+    diff = compare(made, replace(made, head=replace(made.head, scope=Scope(separators=(b"/",)))))
     assert diff.root.children == ()
     assert any("separators differ" in note for note in diff.notes)
 
@@ -290,13 +287,11 @@ def test_a_comparison_the_other_way_round_says_the_opposite(first: list[Node], s
 @settings(deadline=None)
 @given(trees, trees)
 def test_every_namespace_of_both_is_there_with_its_figures(first: list[Node], second: list[Node]) -> None:
-    diff = compare(report(*first), report(*second))
-    there = {change.raw: change for change in diff.root.walk()}
+    there = {change.raw: change for change in compare(report(*first), report(*second)).root.walk()}
     for side, tops in (("before", first), ("after", second)):
         for top in tops:
             for path in top.walk():
-                name = b"".join(one.name + one.separator for one in path)
-                read = getattr(there[name].keys, side)
+                read = getattr(there[b"".join(one.name + one.separator for one in path)].keys, side)
                 assert read == reading(path[-1].stats.keys)
 
 
@@ -324,11 +319,8 @@ def test_whatever_the_truth_is_the_intervals_hold_it(first: list[int], second: l
 
 
 def test_growth_from_nothing_is_infinite_and_of_nothing_none() -> None:
-    grown = FigureChange(reading(0), reading(5)).growth()
-    assert grown is not None
-    assert grown.low == math.inf
-    still = FigureChange(reading(0), reading(0)).growth()
-    assert still is not None
+    assert known(FigureChange(reading(0), reading(5)).growth()).low == math.inf
+    still = known(FigureChange(reading(0), reading(0)).growth())
     assert (still.low, still.high) == (0, 0)
 
 
@@ -360,8 +352,7 @@ def test_nodes_that_came_and_went_and_slots_that_moved() -> None:
         "5,461 slots are served by another node.",
     ]
     assert said(first)[0] == "2 nodes are gone: 10.0.0.2:6379, 10.0.0.3:6379."
-    alone = compare(made_report(), before).notes
-    assert "Only the second report is of all nodes of a cluster." in alone
+    assert "Only the second report is of all nodes of a cluster." in compare(made_report(), before).notes
 
 
 BATCH = 500

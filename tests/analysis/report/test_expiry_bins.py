@@ -134,8 +134,7 @@ def test_a_bin_over_a_border_is_shared_by_both_columns() -> None:
 
 
 def test_whole_bins_stay_whole_numbers() -> None:
-    whole = whole_of(ExpiryBin(0.0, 60.0, 8, 5), ExpiryBin(60.0, 60.0, 3, 6))
-    found = whole.columns(0.0, 240.0, 2)
+    found = whole_of(ExpiryBin(0.0, 60.0, 8, 5), ExpiryBin(60.0, 60.0, 3, 6)).columns(0.0, 240.0, 2)
     assert [(one.keys, one.memory_bytes) for one in found] == [(11, 11), (0, 0)]
     assert isinstance(found[0].keys, int)
 

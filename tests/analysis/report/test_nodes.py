@@ -48,6 +48,7 @@ from rtui.keyspace.slots import SLOTS, find_tag, hashed_bytes, key_slot
 from rtui.keyspace.text.segments import Separators
 from rtui.server.inspection.tables import InspectedBatch
 from rtui.table.aggregates import Aggregates
+from tests.conftest import known
 from tests.made_report import clustered_report, made_report, unsettled_report
 from tests.table.naive import add_batch
 
@@ -87,8 +88,7 @@ def test_nodes_with_less_than_a_key_or_with_reversed_slots_do_not_stand_out(held
 
 
 def test_slots_that_move_and_that_nobody_serves_are_named() -> None:
-    report = unsettled_report()
-    table = nodes(report)
+    table = nodes(unsettled_report())
     assert table.note.endswith(
         "Not covered: slots 16201–16383, no node serves them. Being moved: slots 100–101, 4000 to 10.0.0.3:6379."
     )
@@ -275,21 +275,16 @@ NAME = st.lists(SEGMENT, min_size=1, max_size=4).map(b":".join) | st.binary(max_
 
 
 def test_the_longest_identifier_in_all_names_is_the_tag() -> None:
-    found = common_tag([b"user:42:profile", b"cart:42"], SPLIT)
-    assert found is not None
+    found = known(common_tag([b"user:42:profile", b"cart:42"], SPLIT))
     assert (found.tag, found.names) == (b"42", (b"user:{42}:profile", b"cart:{42}"))
-    longest = common_tag([b"7:shop:1234:a", b"1234:7:b"], SPLIT)
-    assert longest is not None
+    longest = known(common_tag([b"7:shop:1234:a", b"1234:7:b"], SPLIT))
     assert longest.names == (b"7:shop:{1234}:a", b"{1234}:7:b")
 
 
 def test_a_name_that_has_the_tag_already_stays() -> None:
-    found = common_tag([b"user:{42}:profile", b"cart:42", b"42"], SPLIT)
-    assert found is not None
+    found = known(common_tag([b"user:{42}:profile", b"cart:42", b"42"], SPLIT))
     assert found.names == (b"user:{42}:profile", b"cart:{42}", b"42")
-    words = common_tag([b"{shop}:a", b"shop:b"], SPLIT)
-    assert words is not None
-    assert words.tag == b"shop"
+    assert known(common_tag([b"{shop}:a", b"shop:b"], SPLIT)).tag == b"shop"
 
 
 @pytest.mark.parametrize(
@@ -308,9 +303,7 @@ def test_without_a_common_identifier_there_is_no_tag(names: list[bytes]) -> None
 def test_segments_are_those_of_the_separators() -> None:
     names = [b"user/42/profile", b"cart/42"]
     assert common_tag(names, SPLIT) is None
-    found = common_tag(names, Separators((b"/",)))
-    assert found is not None
-    assert found.names == (b"user/{42}/profile", b"cart/{42}")
+    assert known(common_tag(names, Separators((b"/",)))).names == (b"user/{42}/profile", b"cart/{42}")
 
 
 @given(st.lists(NAME, min_size=1, max_size=4))
@@ -322,8 +315,7 @@ def test_a_tag_puts_all_names_into_one_slot_and_adds_nothing_but_its_braces(name
     for name, tagged in zip(names, found.names, strict=True):
         assert hashed_bytes(tagged) == found.tag
         if tagged != name:
-            tag = find_tag(tagged)[1]
-            assert tag is not None
+            tag = known(find_tag(tagged)[1])
             assert tagged[: tag.start] + found.tag + tagged[tag.end :] == name
 
 
@@ -356,8 +348,7 @@ def below(keys: Sequence[bytes], prefix: bytes) -> list[bytes]:
 
 
 def figures_of(found: ReportedNamespaces, prefix: bytes, keys: int, mark: Mark = Mark.EXACT) -> NamespaceFigures:
-    path = list(found.separators.segments(prefix))[:-1]
-    return found.figures(found.find(path), Known(keys, mark))
+    return found.figures(found.find(list(found.separators.segments(prefix))[:-1]), Known(keys, mark))
 
 
 def prefixes(keys: Sequence[bytes], separators: Separators = SPLIT) -> set[bytes]:
@@ -408,9 +399,7 @@ MERGED = [b"user:n%s:x" % bytes([97 + n // 26, 97 + n % 26]) for n in range(150)
 
 def test_a_name_that_others_were_merged_beside_is_a_lower_bound_unless_all_its_keys_were_counted() -> None:
     found = reported(MERGED)
-    place = found.find(list(SPLIT.segments(b"user:bot:"))[:-1])
-    assert place is not None
-    assert place.fit is Fit.PART
+    assert known(found.find(list(SPLIT.segments(b"user:bot:"))[:-1])).fit is Fit.PART
     whole, more = figures_of(found, b"user:bot:", 300), figures_of(found, b"user:bot:", 310)
     assert whole.memory_bytes is not None
     assert more.memory_bytes is not None
@@ -419,8 +408,7 @@ def test_a_name_that_others_were_merged_beside_is_a_lower_bound_unless_all_its_k
 
 
 def test_a_merged_name_is_estimated_by_the_mean_of_those_it_was_merged_with() -> None:
-    found = reported(MERGED)
-    figures = figures_of(found, b"user:nab:", 1)
+    figures = figures_of(reported(MERGED), b"user:nab:", 1)
     assert figures.memory_bytes is not None
     assert figures.memory_bytes.mark is Mark.ABOUT
     assert figures.pattern == b"user:<*>:"
@@ -453,8 +441,7 @@ def test_figures_of_a_sample_are_estimates() -> None:
     found = reported([b"a:1", b"a:2"], CoverageKind.ESTIMATE)
     node = found.report.summary.root.children[0]
     stats = structs.replace(node.stats, memory_bytes=Estimate(100, 150, 300), no_ttl_share=Estimate(0.1, 0.5, 0.9))
-    place = found.find(list(SPLIT.segments(b"a:"))[:-1])
-    assert place is not None
+    place = known(found.find(list(SPLIT.segments(b"a:"))[:-1]))
     sampled = type(place)(structs.replace(node, stats=stats), place.fit, place.path)
     figures = found.figures(sampled, Known(4, Mark.ABOUT))
     assert figures.memory_bytes == Known(150, Mark.ABOUT)
@@ -477,8 +464,7 @@ def test_the_biggest_keys_of_a_namespace_with_the_size_from_which_none_is_missin
     found = reported(keys)
     records, least = found.biggest(b"b:", 5)
     assert [one.key for one in records] == [keys[-1]]
-    every = sorted(map(size_of, keys), reverse=True)
-    assert least == every[99]
+    assert least == sorted(map(size_of, keys), reverse=True)[99]
     assert found.biggest(b"c:", 5) == ([], least)
     assert reported(keys[:50]).biggest(b"a:", 5)[1] == 0
     assert reported(keys, CoverageKind.PARTIAL).biggest(b"b:", 5)[1] is None

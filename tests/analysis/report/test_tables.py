@@ -52,7 +52,7 @@ from rtui.keyspace.slices import Slicer, finish
 from rtui.keyspace.text.display import HOSTILE, Display
 from rtui.table.sums import size_buckets
 from tests.analysis.formats.made import MADE, reports
-from tests.conftest import examples
+from tests.conftest import examples, known
 from tests.made_report import MADE_AT_S
 
 EXACT = MADE["exact"]
@@ -166,8 +166,7 @@ def test_a_name_alone_means_the_namespace_rather_than_the_key() -> None:
     both = replace(root, children=(key, shop))
     assert find(both, (b"shop",)) == (both, shop)
     assert find(both, (Step(b"shop", b"", NodeKind.LITERAL),)) == (both, key)
-    nodes = find(both, (b"shop", b"user"))
-    assert nodes is not None
+    nodes = known(find(both, (b"shop", b"user")))
     assert label(nodes) == b"shop:user:"
     assert find(both, path_of(nodes)) == nodes
 
@@ -388,8 +387,9 @@ def test_every_estimate_lies_within_its_bounds_and_those_of_the_server(
         if bound is not None:
             assert total.high <= max(bound, sum(sizes)) * (1 + 1e-9)
         if part:
-            mean = bytes_of.mean(sums(part), len(part), Estimate(len(part), population * len(part) / n, population))
-            assert mean is not None
+            mean = known(
+                bytes_of.mean(sums(part), len(part), Estimate(len(part), population * len(part) / n, population))
+            )
             assert is_in_order(mean)
 
 
@@ -409,8 +409,7 @@ def test_one_large_key_is_counted_as_itself() -> None:
 def test_a_large_key_leaves_the_spread_of_the_others_as_it_was(ordinary: list[int], large: int) -> None:
     """Sketches know sizes to one percent, and one percent of a large key is more than all others have."""
     sketch = sketch_of([*ordinary, large])
-    bytes_of = SampleBytes(sums_of(sketch), sketch.count, 100_000, 10**12)
-    whole = bytes_of.total(sums_of(sketch))
+    whole = SampleBytes(sums_of(sketch), sketch.count, 100_000, 10**12).total(sums_of(sketch))
     assert whole.low < whole.value
 
 

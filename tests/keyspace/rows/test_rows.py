@@ -722,8 +722,7 @@ def test_a_chain_is_jumped_to_by_all_of_its_name() -> None:
 def test_a_very_deep_name_is_several_chains() -> None:
     rows = chained([b":".join([b"a"] * 200), b":".join([b"a"] * 199 + [b"b"])])
     finish(rows.expand_all(rows.store.root))
-    depths = [row.depth for row in everything(rows)]
-    assert depths == [0, 1, 2, 3, 4, 4]
+    assert [row.depth for row in everything(rows)] == [0, 1, 2, 3, 4, 4]
     assert rows.row(4).key() == b":".join([b"a"] * 200)
 
 

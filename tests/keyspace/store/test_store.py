@@ -12,7 +12,7 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import CHUNK_NAMES, PackedNames
 from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.segments import Segment, Separators
-from tests.conftest import examples
+from tests.conftest import examples, known
 from tests.grammar import Grammar
 from tests.keyspace.naive import (
     KEYS,
@@ -88,12 +88,10 @@ def test_empty_segments_are_real() -> None:
     open_everything(store)
     assert store.root.count == 6
     assert list(store.root.keys or ()) == [b""]
-    empty = find(store, path(b""))
-    assert empty is not None
+    empty = known(find(store, path(b"")))
     assert (empty.name, empty.path(), empty.count) == (b"", b":", 3)
     assert sorted(empty.keys or ()) == [b"", b"a"]
-    a = find(store, path(b"a"))
-    assert a is not None
+    a = known(find(store, path(b"a")))
     assert (list(a.keys or ()), labels(a)) == ([b""], [b":"])
 
 
@@ -101,12 +99,8 @@ def test_a_hash_tag_is_one_segment_only_where_redis_hashes_it() -> None:
     store = filled(b"{user:1}:cart", b"x{a}:{b:c}", b"y:{d:e}:f")
     open_everything(store)
     assert b"{user:1}:" in labels(store.root)
-    tagged = find(store, path(b"x{a}"))
-    assert tagged is not None
-    assert labels(tagged) == [b"{b:"]
-    after = find(store, path(b"y", b"{d:e}"))
-    assert after is not None
-    assert after.count == 1
+    assert labels(known(find(store, path(b"x{a}")))) == [b"{b:"]
+    assert known(find(store, path(b"y", b"{d:e}"))).count == 1
 
 
 def test_a_namespace_is_the_same_object_each_time() -> None:
@@ -229,8 +223,7 @@ def test_settling_removes_repeats_everywhere(
         finish(store.open(node))
     store.add(again)
     store.repeats_possible = True
-    removed = finish(store.settle())
-    assert removed == len(keys) + len(again) - len(set(keys))
+    assert finish(store.settle()) == len(keys) + len(again) - len(set(keys))
     assert not store.repeats_possible
     check_store(store, list(set(keys)))
 
@@ -317,8 +310,7 @@ def test_what_is_expected_is_listed_before_any_key() -> None:
     store.add([b"shop:user:1", b"shop:cart:1"])
     finish(store.open(shop))
     assert Counter(labels(shop)) == Counter([b"user:", b"gone:", b"cart:"])
-    user = find(store, path(b"shop", b"user"))
-    assert user is not None
+    user = known(find(store, path(b"shop", b"user")))
     assert (user.count, user.estimate) == (1, Guess(value=60))
 
 

@@ -478,8 +478,7 @@ def test_text_without_escapes_is_the_text(text: str) -> None:
     ],
 )
 def test_what_stays_an_escape(text: str, escapes: list[str]) -> None:
-    pieces = UNICODE_TEXT.value(text.encode())
-    assert [piece.text for piece in pieces if piece.is_escape] == escapes
+    assert [piece.text for piece in UNICODE_TEXT.value(text.encode()) if piece.is_escape] == escapes
 
 
 @given(TEXTS, st.sampled_from([UNICODE_TEXT, ASCII_TEXT]))

@@ -375,7 +375,6 @@ def test_is_ascending(ascending: tuple[bytes, ...]) -> None:
 @given(st.lists(ODD, unique=True))
 def test_java_names_stand_behind_their_texts(texts: list[bytes]) -> None:
     names = [name for text in texts for name in (text, raw_java_name(text) or b"")]
-    listed = sorted(names, key=natural)
-    assert [name for name in listed if name in texts] == sorted(texts, key=natural)
+    assert [name for name in sorted(names, key=natural) if name in texts] == sorted(texts, key=natural)
     assert len({*map(natural, names)}) == len(names)
     assert all(natural(text) < natural(raw_java_name(text) or b"") for text in texts)

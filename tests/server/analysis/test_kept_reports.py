@@ -43,6 +43,7 @@ from rtui.table.rows import KeptRows
 from rtui.table.schema import NEVER, SCHEMA, keys_of, names_of
 from rtui.table.statement import read_statement
 from tests.clusters import TestCluster
+from tests.conftest import known
 from tests.made_report import made_report
 from tests.server.targets import eventually, numbered, plant, target_of
 from tests.servers import Server
@@ -213,9 +214,7 @@ async def test_what_a_long_analysis_has_found_is_kept_when_it_is_left(
         session.begin()
         await eventually(lambda: session.report is not None and session.report.head.coverage.keys)
         session.control.pause()
-        said = session.status.lost_by_leaving
-        assert said is not None
-        assert "partial report" in said
+        assert "partial report" in known(session.status.lost_by_leaving)
         await session.close()
         (listed,) = kept.reports()
         assert listed.head.coverage.kind is CoverageKind.PARTIAL
@@ -278,8 +277,7 @@ async def test_rows_stay_with_the_run_of_the_server(valkey: Server, tmp_path: Pa
 
 async def test_rows_of_a_server_that_was_restarted_are_dropped(server: Server, tmp_path: Path) -> None:
     async with analysed(server, tmp_path) as session:
-        rows = session.analysis.rows
-        assert rows is not None
+        rows = known(session.analysis.rows)
         server.restart()
         await eventually(lambda: session.status.outdated is not None)
         assert not isinstance(session.search(parse("type:string")), RowsSearch)
@@ -289,8 +287,7 @@ async def test_rows_of_a_server_that_was_restarted_are_dropped(server: Server, t
 
 async def test_rows_are_those_before_until_the_same_was_asked_again(valkey: Server, tmp_path: Path) -> None:
     async with analysed(valkey, tmp_path) as session:
-        before = session.analysis.rows
-        assert before is not None
+        before = known(session.analysis.rows)
         valkey.admin.set("later", "x")
         session.analysis.begin_again()
         assert session.analysis.rows == before
@@ -342,8 +339,7 @@ async def test_rows_of_a_cluster_are_dropped_with_its_set_of_nodes(cluster: Test
         assert isinstance(node, RowsSearch)
         node.prepare()
         await eventually(lambda: node.stage is Stage.OVER)
-        slots = first.slots
-        assert slots is not None
+        slots = known(first.slots)
         assert {slots[0] <= key_slot(one.key) <= slots[1] for one in node.kept} == {True}
         assert 0 < node.count < KEYS
         replica = next(one.server for one in cluster.members if one.primary_id == first.id)
@@ -361,8 +357,7 @@ NEEDS_MEMORY = "SELECT a.key || b.key || c.key AS n, count(*) FROM keys a, keys 
 
 
 def kept(count: int = 5_000) -> PassRows:
-    keys = [b"odd:\xff", b"-1", *(b"user:%d:cart" % number for number in range(count - 2))]
-    name, raw = names_of(keys)
+    name, raw = names_of([b"odd:\xff", b"-1", *(b"user:%d:cart" % number for number in range(count - 2))])
     facts = {
         "type": "hash", "node": "a:1", "expires_ms": NEVER, "memory_bytes": 10, "database": 0, "slot": 1,
     }  # fmt: skip

@@ -28,6 +28,7 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Target
+from tests.conftest import known
 from tests.proxy import DelayProxy
 from tests.server import every_type
 from tests.server.targets import connected, eventually, numbered, plant, target_of
@@ -72,8 +73,7 @@ async def test_a_report_of_everything_on_every_version(server: Server) -> None:
     assert all(record.length is not None for record in summary.big.by_memory)
     assert all(record.encoding is not None for record in summary.big.by_memory)
     assert sum(summary.slots.keys) == 500 + len(types)
-    app = next(child for child in summary.root.children if child.name == b"app")
-    assert app.stats.keys == 500
+    assert next(child for child in summary.root.children if child.name == b"app").stats.keys == 500
 
 
 async def test_an_empty_database(valkey: Server) -> None:
@@ -104,8 +104,7 @@ async def test_reports_come_while_it_runs_and_say_that_they_are_of_a_part(valkey
         analysis = analysing(connection, pace=Pace.GENTLE)
         running = asyncio.create_task(analysis.run())
         await eventually(lambda: analysis.report is not None)
-        early = analysis.report
-        assert early is not None
+        early = known(analysis.report)
         assert early.head.coverage.kind is CoverageKind.PARTIAL
         assert early.head.coverage.reason == "it is running"
         assert 0 < early.head.coverage.keys < MANY
@@ -159,8 +158,7 @@ async def test_stopped_it_says_what_it_has(valkey: Server) -> None:
         await eventually(lambda: analysis.progress.keys >= 500)
         analysis.control.stop(SafeText("somebody ended it"))
         await running
-    report = analysis.report
-    assert report is not None
+    report = known(analysis.report)
     assert analysis.progress.state is ScanState.STOPPED
     assert report.head.coverage.kind is CoverageKind.PARTIAL
     assert report.head.coverage.reason == "somebody ended it"

@@ -470,8 +470,7 @@ def test_browsing_says_which_commands_have_workers(capsys: pytest.CaptureFixture
 
 async def test_a_process_that_cannot_begin_says_why() -> None:
     part = ClusterPart(Target(port=free_port()), frozenset({"a"}), frozenset({1}), time.time())
-    scan = PartedScan(RunControl(), [1])
-    worker = Worker(0, part, scan, ServerTurns(), CommandLog())
+    worker = Worker(0, part, PartedScan(RunControl(), [1]), ServerTurns(), CommandLog())
     await worker.start()
     try:
         with pytest.raises(RtuiError) as failed:

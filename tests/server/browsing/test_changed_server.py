@@ -24,6 +24,7 @@ from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Feature, Verdict
 from rtui.server.wire.connection import Connection, Online
 from rtui.server.wire.identity import NoTouch, Outdated, ServerIdentity, ServerStamp, outdated_by_size
+from tests.conftest import known
 from tests.proxy import DelayProxy
 from tests.server.targets import Seen, connected, eventually, numbered, plant, target_of, until
 from tests.servers import Server
@@ -71,8 +72,7 @@ async def analysing_through(
 
 def whole(analysis: AnalysisRun) -> Report:
     assert analysis.progress.state is ScanState.DONE
-    report = analysis.report
-    assert report is not None
+    report = known(analysis.report)
     assert report.head.coverage.kind is CoverageKind.EXACT
     assert report.summary.root.stats.keys == KEYS + STREAMS
     return report

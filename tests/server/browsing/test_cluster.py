@@ -31,7 +31,7 @@ from rtui.server.search.run import KeySearch
 from rtui.server.search.search import Stage, UnansweredTermError
 from rtui.server.wire.errors import RtuiError
 from tests.clusters import TestCluster, cluster_of
-from tests.conftest import require
+from tests.conftest import known, require
 from tests.keyspace.naive import find
 from tests.monitor import Recorder
 from tests.server.browsing.test_session import browsing, until, whole
@@ -211,8 +211,7 @@ async def test_a_node_that_is_down_costs_its_own_rows_and_what_has_to_be_listed_
             await whole(session)
             last.server.stop()
             rows = await session.keys.row_facts(KEYS[:30])
-            shop = find(session.store, (Segment(b"shop", b":"),))
-            assert shop is not None
+            shop = known(find(session.store, (Segment(b"shop", b":"),)))
             with pytest.raises(RtuiError, match="were not covered"):
                 await session.open_namespace(shop)
             assert session.store.needs_scan(shop)
@@ -257,12 +256,10 @@ async def test_beyond_the_memory_budget_a_scan_of_the_prefix_asks_all_nodes(
         await whole(session)
         assert session.store.memory.dropped
         assert session.store.keys == len(KEYS) + 1
-        shop = find(session.store, (Segment(b"shop", b":"),))
-        assert shop is not None
+        shop = known(find(session.store, (Segment(b"shop", b":"),)))
         assert session.store.needs_scan(shop)
         await session.open_namespace(shop)
-        user = find(session.store, (Segment(b"shop", b":"), Segment(b"user", b":")))
-        assert user is not None
+        user = known(find(session.store, (Segment(b"shop", b":"), Segment(b"user", b":"))))
         assert user.count == shop.count == len(KEYS)
         assert session.status.notes == ()
 
@@ -273,8 +270,7 @@ async def test_an_overview_before_the_count(cluster: TestCluster, tmp_path: Path
     cluster.fill([*(b"shop:user:%d" % number for number in range(20_000)), *(b"{log}:%d" % at for at in range(10_000))])
     async with browsing(target_of(cluster.members[0].server), tmp_path) as session:
         await until(session, lambda: session.status.sampled >= 10_000)
-        shop = find(session.store, (Segment(b"shop", b":"),))
-        assert shop is not None
+        shop = known(find(session.store, (Segment(b"shop", b":"),)))
         assert isinstance(shop.estimate, Estimate)
         assert shop.estimate.value == pytest.approx(20_000, rel=0.05)
         await whole(session)
@@ -321,8 +317,7 @@ async def test_without_the_right_to_ask_sizes_of_slots_one_question_is_denied(
             await whole(session)
             assert session.store.keys == len(KEYS)
             assert session.status.sampled == 0
-        denied = [entry["count"] for one in cluster.primaries for entry in one.admin.acl_log()]
-        assert denied == [1, 1, 1]
+        assert [entry["count"] for one in cluster.primaries for entry in one.admin.acl_log()] == [1, 1, 1]
     finally:
         for member in cluster.members:
             member.server.admin.acl_deluser("few")

@@ -22,6 +22,7 @@ from rtui.server.scan.page import SizeSnapshot, disagreement, too_many_gone
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
+from tests.conftest import known
 from tests.proxy import Fault, FaultProxy
 from tests.server.targets import PASS_SENDS, connected, eventually, numbered, plant, target_of
 from tests.servers import Server
@@ -118,8 +119,7 @@ async def test_without_room_for_another_connection_the_part_is_reported(valkey: 
         await running
     assert analysis.progress.state is ScanState.FAILED
     assert "max number of clients" in (analysis.progress.reason or "")
-    report = analysis.report
-    assert report is not None
+    report = known(analysis.report)
     assert report.head.coverage.kind is CoverageKind.PARTIAL
     assert 500 <= report.head.coverage.keys < MANY
     assert report.summary.root.stats.keys == report.head.coverage.keys
@@ -291,8 +291,7 @@ async def test_answers_that_make_no_sense_are_counted_in_a_note(valkey: Server) 
         analysis = analysing(connection)
         await analysis.run()
         struck = proxy.struck
-    report = analysis.report
-    assert report is not None
+    report = known(analysis.report)
     assert report.head.coverage.kind is CoverageKind.EXACT
     assert report.head.coverage.keys == MANY
     assert f"{struck - 1:,} answers to MEMORY USAGE made no sense: these facts are unknown." in report.head.notes

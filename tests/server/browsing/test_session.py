@@ -26,6 +26,7 @@ from rtui.server.wire.connection import Lost, Online
 from rtui.server.wire.errors import ConnectFailure
 from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.target import Target
+from tests.conftest import known
 from tests.keyspace.naive import find
 from tests.proxy import DelayProxy
 from tests.server.targets import eventually, numbered, plant, target_of
@@ -98,13 +99,10 @@ async def test_an_overview_before_the_count(valkey: Server, tmp_path: Path) -> N
         # 2,000 of 90,000 keys: a tenth off would be three deviations of the smaller share, which one run in 400 has
         assert overview[0][0].value == pytest.approx(2 * MANY, rel=0.15)
         assert overview[1][0].value == pytest.approx(MANY, rel=0.15)
-        node = find(session.store, (shop,))
-        assert node is not None
+        node = known(find(session.store, (shop,)))
         assert (node.count, node.estimate) == (2 * MANY, None)
         await session.open_namespace(node)
-        inner = find(session.store, (shop, user))
-        assert inner is not None
-        assert inner.count == 2 * MANY
+        assert known(find(session.store, (shop, user))).count == 2 * MANY
 
 
 async def test_filters_begin_again(valkey: Server, tmp_path: Path) -> None:

@@ -239,8 +239,7 @@ def test_a_life_that_says_nothing_is_not_known(life: str) -> None:
 
 
 def test_when_a_token_ends_is_read_from_it() -> None:
-    token = jwt(exp=2_000_000_000, oid="me")
-    assert read_login(token.encode() + b"\n").expires_at_s == 2_000_000_000
+    assert read_login(jwt(exp=2_000_000_000, oid="me").encode() + b"\n").expires_at_s == 2_000_000_000
     assert read_login(jwt(oid="me").encode()).expires_at_s is None
     signed = "cache/?Action=connect&User=app&X-Amz-Date=20260102T030405Z&X-Amz-Expires=900&X-Amz-Signature=ab"
     made_at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp()

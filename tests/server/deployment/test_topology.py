@@ -33,7 +33,7 @@ from rtui.server.wire.command_log import CommandLog, Purpose
 from rtui.server.wire.errors import ConnectFailure, FailureKind, Reply, ServerError
 from rtui.server.wire.target import Target, Tls
 from tests.clusters import TestCluster, cluster_of
-from tests.conftest import require
+from tests.conftest import known, require
 from tests.fakes.cluster import Shape, SimulatedCluster, simulated
 from tests.monitor import Recorder
 from tests.servers import CHECKOUT, Server, certificates, free_port
@@ -61,9 +61,7 @@ owners = st.dictionaries(st.integers(0, SLOTS - 1), st.sampled_from((A, B, C, D)
 
 
 def read(reply: bytes, slots: Reply = None) -> Topology:
-    found = read_topology(reply, slots, asked=Target("192.0.2.9", 7001))
-    assert found is not None
-    return found
+    return known(read_topology(reply, slots, asked=Target("192.0.2.9", 7001)))
 
 
 def test_nodes_their_roles_and_their_slots() -> None:
@@ -121,8 +119,7 @@ def null_slots(host: bytes | None, second_port: int = 7002, *metadata: Reply) ->
 
 
 def addresses(nodes: str, slots: Reply, asked: Target) -> dict[str, tuple[str, int]]:
-    found = read_topology(nodes.encode(), slots, asked=asked)
-    assert found is not None
+    found = known(read_topology(nodes.encode(), slots, asked=asked))
     assert not any(node.is_down for node in found.nodes)
     return {node.id: (node.host, node.port) for node in found.nodes}
 
@@ -213,8 +210,7 @@ def test_a_replica_that_takes_over_is_promoted() -> None:
 @pytest.mark.parametrize("cluster", ["redis-6.2", "redis-8.10", "valkey-9.1"], indirect=True)
 async def test_a_seed_that_is_down_is_skipped_and_a_replica_tells_as_well(cluster: TestCluster) -> None:
     log = CommandLog()
-    seeds = [Target(port=free_port()), Target(port=cluster.members[-1].server.port)]
-    watch = ClusterWatch(seeds, log)
+    watch = ClusterWatch([Target(port=free_port()), Target(port=cluster.members[-1].server.port)], log)
     with Recorder(cluster.members[0].server) as recorder:
         change = await watch.look()
         assert not await watch.look()
@@ -306,8 +302,7 @@ SEEDED = Target(host="a", port=1, seeds=(("b", 2), ("c", 3)), user="app", socket
 
 async def attempts(finder: SeedFinder, count: int) -> list[tuple[str, int]]:
     """Where so many attempts go that all fail but the last."""
-    targets = [await finder.locate() for _ in range(count)]
-    return [(one.host, one.port) for one in targets]
+    return [(one.host, one.port) for one in [await finder.locate() for _ in range(count)]]
 
 
 async def test_failed_attempts_go_round_and_the_one_that_succeeded_is_tried_first() -> None:

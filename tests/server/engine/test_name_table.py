@@ -15,7 +15,7 @@ from rtui.keyspace.store.packed_names import MAX_INLINE_BYTES, MAX_INLINE_NAMES,
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 from rtui.server.engine._name_table import NameTable
-from tests.conftest import examples
+from tests.conftest import examples, known
 from tests.grammar import Grammar
 from tests.keyspace.naive import check_same
 
@@ -109,8 +109,7 @@ def test_what_is_added_while_draining_waits_for_its_turn() -> None:
     assert not table.swap()
     table.add([b"a:%d" % number for number in range(10_000)])
     assert table.swap()
-    first = table.drain()
-    assert first is not None
+    first = known(table.drain())
     table.add([b"b:1"])
     assert not table.swap()
     assert first.count + sum(part.count for part in drained(table)) == 10_000

@@ -217,8 +217,7 @@ def test_commands_that_are_denied_on_the_way(seed: int) -> None:
     answers = replace(answers, faults=answers.faults - {"odd"} | set(denied))
     setting = replace(setting, columns=replace(setting.columns, length=rng.choice((Asked.ALL, Asked.NONE))))
     pure = inspect_in_python(setting, ModelServer(pages, answers))
-    server = ModelServer(pages, answers)
-    compiled = CompiledRun(setting, server, rng).run(longest_piece=100)
+    compiled = CompiledRun(setting, ModelServer(pages, answers), rng).run(longest_piece=100)
     assert told(pure) == told(compiled)
     verdicts = {command: compiled.plan.capabilities.allows(command) for command in denied}
     assert verdicts == {command: pure.plan.capabilities.allows(command) for command in denied}

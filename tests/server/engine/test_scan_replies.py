@@ -168,8 +168,7 @@ def test_more_types_than_any_server_has() -> None:
     server.answer = (  # type: ignore[method-assign]
         lambda argv: b"+type-%b\r\n" % argv[-1] if argv[0] == b"TYPE" else ModelServer.answer(server, argv)
     )
-    found = run.run()
-    assert findings_of(found).keys == 5_000
+    assert findings_of(run.run()).keys == 5_000
     assert 4_000 < len(run.engine.types()) <= 4_096
 
 
@@ -215,8 +214,7 @@ def test_templates_are_those_of_the_guard_and_complete() -> None:
                 asked=asked,
                 length=length,
             )
-    evidence = TypeEvidence(b"string", "redis", (7, 0))
-    run.engine.set_template(4, key_template(guard.memory_usage, evidence))
+    run.engine.set_template(4, key_template(guard.memory_usage, TypeEvidence(b"string", "redis", (7, 0))))
     with pytest.raises(ValueError, match="no such column"):
         run.engine.set_template(5, key_template(guard.strlen))
 

@@ -126,8 +126,7 @@ def test_what_the_server_is_too_old_for_is_an_error_and_no_more(server: Server) 
     release = release_of(server)
     late = [spec for spec in TABLE if not release.knows(spec)]
     for spec in late:
-        reply = raw(server, *samples(spec, key_of(spec))[0])
-        assert isinstance(reply, redis.ResponseError), spec.usage
+        assert isinstance(raw(server, *samples(spec, key_of(spec))[0]), redis.ResponseError), spec.usage
     assert raw(server, b"PING") in (b"PONG", "PONG")
 
 
@@ -210,8 +209,7 @@ def test_nothing_on_the_list_changes_the_data(server: Server) -> None:
 
 def test_batches_are_answered_key_by_key(server: Server) -> None:
     fill(server)
-    keys = [b"string", b"nothing", b"list"]
-    batch = build_batch([guard.key_type, guard.pttl], keys)
+    batch = build_batch([guard.key_type, guard.pttl], [b"string", b"nothing", b"list"])
     client = server.client()
     connection = client.connection_pool.get_connection()
     connection.send_packed_command([batch.packed], check_health=False)

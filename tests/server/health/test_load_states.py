@@ -203,8 +203,7 @@ async def test_errors(server: Server) -> None:
                     with contextlib.suppress(redis.ResponseError):
                         client.get("list")
                 await looked.look()
-    errors = looked.table("load", "errors")
-    assert ("WRONGTYPE", 5, 3) in errors.rows
+    assert ("WRONGTYPE", 5, 3) in looked.table("load", "errors").rows
     assert looked.line("load", "error_replies").value == 0.1
 
 
@@ -299,8 +298,7 @@ async def test_a_subscriber_that_does_not_read(server: Server) -> None:
             assert "lazy" in told
             assert told.endswith("subscriber, closed at 2.00 MiB, or after 1m above 1.00 MiB")
             assert number(looked.wrong("clients", "largest_output")) > MIB
-            row = row_of(looked, "subscribers", b"lazy")
-            assert row["subscriptions"] == 2
+            assert row_of(looked, "subscribers", b"lazy")["subscriptions"] == 2
             assert row_of(looked, "clients", b"lazy")["class"] == "subscriber"
             assert ("subscriber", 2 * MIB, MIB, 60) in looked.table("clients", "buffer_limits").rows
             while unread(server, "lazy") >= 0:

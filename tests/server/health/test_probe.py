@@ -417,8 +417,7 @@ def test_nothing_unbounded_is_kept() -> None:
 )  # fmt: skip
 def test_passwords_of_old_servers_are_redacted(line: bytes, shown: int) -> None:
     argv = tuple(line.split(b" "))
-    found = redacted(argv)
-    assert found == (*argv[:shown], *[b"(redacted)"] * (len(argv) - shown))
+    assert redacted(argv) == (*argv[:shown], *[b"(redacted)"] * (len(argv) - shown))
 
 
 @given(st.lists(st.integers(0, 40), max_size=12), st.integers(1, MAX_SLOW))

@@ -27,7 +27,7 @@ from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import Purpose
 from rtui.server.wire.target import Target, parse_target
 from tests.clusters import TestCluster, watched
-from tests.conftest import require
+from tests.conftest import known, require
 from tests.monitor import Recorder
 from tests.proxy import DelayProxy
 from tests.server.browsing.test_session import browsing
@@ -146,8 +146,7 @@ def test_a_history_is_bounded_and_keeps_its_ends(samples: int, most: int) -> Non
 
 @pytest.mark.parametrize(("every_s", "expected_s"), [(0.1, 1.0), (5.0, 5.0)])
 async def test_no_server_is_asked_more_often_than_is_cheap(valkey: Server, every_s: float, expected_s: float) -> None:
-    deployment = Deployment(target_of(valkey))
-    assert HealthWatch(deployment, every_s=every_s).pause_s == expected_s
+    assert HealthWatch(Deployment(target_of(valkey)), every_s=every_s).pause_s == expected_s
 
 
 @pytest.fixture(autouse=True)
@@ -254,8 +253,7 @@ async def test_the_nodes_of_a_cluster(cluster: TestCluster, tmp_path: Path) -> N
         health = session.health
         health.begin()
         await eventually(lambda: len(health.nodes) == len(cluster.members))
-        table = health.nodes_table
-        assert table is not None
+        table = known(health.nodes_table)
         assert set(table.subjects) == set(health.nodes)
         roles = [row[table.column("role")] for row in table.rows]
         assert roles.count("primary") == sum(bool(one.slots) for one in cluster.members)
@@ -345,8 +343,7 @@ async def test_a_cluster_is_asked_once_however_many_of_its_nodes_are_named(clust
         with Recorder(cluster.members[0].server) as recorder:
             await fleet.look()
         assert [one.argv for one in recorder.commands].count((b"INFO", b"memory")) == 1
-        opened = fleet.target_of(SafeText(f"127.0.0.1:{cluster.members[1].server.port}"))
-        assert opened is not None
+        opened = known(fleet.target_of(SafeText(f"127.0.0.1:{cluster.members[1].server.port}")))
         assert opened.port == cluster.members[1].server.port
 
 

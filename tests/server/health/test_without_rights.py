@@ -44,8 +44,7 @@ def told(looked: Looking, denied: Collection[Source]) -> dict[str, str]:
 
 
 def denied_in(looked: Looking) -> set[Source]:
-    missing = looked.samples[-1].missing
-    return {source for source, why in missing.items() if why.reason is Reason.DENIED}
+    return {source for source, why in looked.samples[-1].missing.items() if why.reason is Reason.DENIED}
 
 
 async def test_each_panel_says_which_right_it_lacks(server: Server) -> None:

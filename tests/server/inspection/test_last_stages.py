@@ -40,6 +40,7 @@ from rtui.server.scan.server_time import CHEAP_S, COSTLY_S, MAX_COSTLY, CostWatc
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.errors import Reply, ServerBusyError, ServerError
 from rtui.server.wire.identity import NoTouch, Product, ServerIdentity
+from tests.conftest import known
 from tests.proxy import DelayProxy
 from tests.server import every_type
 from tests.server.every_type import NO_TOUCH
@@ -70,8 +71,7 @@ class Stages:
 
     def timed(self) -> KeyQuery:
         """The timed query that is sent next."""
-        query = self.stages.timed_query(self.typed)
-        assert query is not None
+        query = known(self.stages.timed_query(self.typed))
         assert query.stage is QueryStage.TIMED
         return query
 
@@ -358,8 +358,7 @@ async def test_access_counters_of_one_key_in_eight(lfu_server: Server) -> None:
     client: Any = lfu_server.client()
     fill(client, 2_000)
     report = await report_of(lfu_server, columns=SAMPLED_COLUMNS, top=20)
-    frequency = report.summary.root.stats.frequency
-    assert frequency is not None
+    frequency = known(report.summary.root.stats.frequency)
     assert all(isinstance(one, Estimate) for one in frequency)
     assert sum(as_estimate(one).value for one in frequency) == pytest.approx(2_000)
     assert report.summary.root.stats.idle is None

@@ -33,6 +33,7 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Target
 from rtui.table.aggregates import Aggregates
 from tests.clusters import TestCluster, set_slots
+from tests.conftest import known
 from tests.server.targets import Seen, asked_by, eventually, numbered
 from tests.servers import Server
 
@@ -60,8 +61,7 @@ class Primaries:
         return self._watch.topology.given_up
 
     async def node(self, node_id: str) -> ScanNode:
-        shard = self._watch.topology.shard_of(node_id)
-        assert shard is not None
+        shard = known(self._watch.topology.shard_of(node_id))
         connection = Connection(self._watch.target_of(shard.primary))
         self._stack.push_async_callback(connection.close)
         await connection.open()

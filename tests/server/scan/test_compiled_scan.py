@@ -29,6 +29,7 @@ from rtui.server.scan.progress import ScanState
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost
+from tests.conftest import known
 from tests.server.targets import asked_by, connected, eventually, impatient, target_of
 from tests.servers import Server
 
@@ -142,8 +143,7 @@ async def compare(
     async with analysing(server) as analysis:
         await meanwhile(analysis)
         analysis.control.pace = Pace.FULL
-    report = analysis.report
-    assert report is not None
+    report = known(analysis.report)
     assert analysis.progress.state is ScanState.DONE
     assert report.head.coverage.kind is CoverageKind.EXACT
     assert report.head.coverage.keys == expected.head.coverage.keys == server.admin.dbsize()

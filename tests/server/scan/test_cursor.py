@@ -44,6 +44,7 @@ from rtui.server.scan.savepoint import (
 )
 from rtui.server.wire.errors import Reply, ServerBusyError, ServerError
 from rtui.server.wire.identity import Product, ServerIdentity
+from tests.conftest import known
 from tests.fakes.servers import ElastiCacheServerless, FakeKey, FakeServer, HuaweiProxy, RedisEnterprise, TencentProxy
 from tests.proxy import DelayProxy
 from tests.server.scan.table import Dict
@@ -141,8 +142,7 @@ def test_pieces_are_a_power_of_two() -> None:
 
 
 def test_covered_counts_owned_slots_only() -> None:
-    end_of_slot_9 = Dialect.SLOTTED.position(10)
-    assert covered_share(0, end_of_slot_9, [(0, 9), (100, 109)]) == pytest.approx(0.5)
+    assert covered_share(0, Dialect.SLOTTED.position(10), [(0, 9), (100, 109)]) == pytest.approx(0.5)
     assert covered_share(0, POSITION_END, [(0, 9)]) == pytest.approx(1.0)
     assert covered_share(0, POSITION_END // 4) == pytest.approx(0.25)
     assert covered_share(0, 1, []) == 1.0
@@ -293,8 +293,7 @@ RUN = "0123abcd"
 
 @st.composite
 def spans(draw: st.DrawFn) -> tuple[CursorSpan, ...]:
-    bounds = draw(st.sets(st.integers(0, POSITION_END), min_size=2, max_size=16))
-    ordered = sorted(bounds)
+    ordered = sorted(draw(st.sets(st.integers(0, POSITION_END), min_size=2, max_size=16)))
     pairs = list(zip(ordered[::2], ordered[1::2], strict=False))
     return tuple(CursorSpan(*pair) for pair in draw(st.permutations(pairs)))
 
@@ -433,8 +432,7 @@ def test_any_number_of_interruptions_keeps_the_file_readable(
         if not remaining:
             return
         file.save(savepoint_of(RUN, 0, None, None, remaining))
-        saved = file.load()
-        assert saved is not None
+        saved = known(file.load())
         assert len(saved.remaining) <= KEPT_SPANS
         assert all(any(kept.start <= one.start <= one.end <= kept.end for kept in saved.remaining) for one in remaining)
         assert tiles(saved.spans())
@@ -444,8 +442,7 @@ def test_any_number_of_interruptions_keeps_the_file_readable(
 def tiles(spans: tuple[CursorSpan, ...]) -> bool:
     """Whether these cover the keyspace without a gap and without an overlap."""
     ordered = sorted(spans, key=lambda span: span.start)
-    ends = [0, *(span.end for span in ordered)]
-    return [*(span.start for span in ordered), POSITION_END] == ends
+    return [*(span.start for span in ordered), POSITION_END] == [0, *(span.end for span in ordered)]
 
 
 def test_ranges_that_touch_are_one() -> None:

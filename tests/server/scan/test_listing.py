@@ -118,8 +118,7 @@ def test_a_primary_has_its_own() -> None:
 
 
 def test_a_replica_has_those_of_its_primary() -> None:
-    moved = NODES.replace(b"myself,", b"").replace(b"slave", b"myself,slave")
-    assert slots_in(moved) == [(5463, 10922)]
+    assert slots_in(NODES.replace(b"myself,", b"").replace(b"slave", b"myself,slave")) == [(5463, 10922)]
 
 
 def test_nothing_is_known() -> None:
@@ -286,8 +285,7 @@ class ModelCluster:
     def change(self) -> None:
         """Something that happens in a cluster."""
         rng = self.rng
-        up = [node for node in self.nodes if node.is_up]
-        source, target = rng.sample(up, 2)
+        source, target = rng.sample([node for node in self.nodes if node.is_up], 2)
         match rng.randrange(8):
             case 0 | 1 if source.owned - self.moving_slots():  # CLUSTER SETSLOT … MIGRATING, IMPORTING
                 slot = rng.choice(sorted(source.owned - self.moving_slots()))

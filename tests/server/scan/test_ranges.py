@@ -213,8 +213,7 @@ def test_a_seam_whose_names_are_too_long_to_be_remembered_may_have_repeats() -> 
 @given(positions, st.sampled_from(ORDERED))
 def test_positions_and_cursors(position: int, dialect: Dialect) -> None:
     """A range begins with the cursor of its position, and goes on to the position of the cursor that came."""
-    beginning = Ranges(dialect, [CursorSpan(position)])
-    assert beginning.under_way(1)[0].cursor == dialect.cursor(position)
+    assert Ranges(dialect, [CursorSpan(position)]).under_way(1)[0].cursor == dialect.cursor(position)
     if position:
         whole = Ranges(dialect)
         (one,) = whole.under_way(1)

@@ -307,8 +307,7 @@ async def test_keys_are_weighed_by_memory(valkey: Server) -> None:
 
 async def test_keys_are_weighed_by_when_they_expire(valkey: Server) -> None:
     found = await weights(valkey, Sort.TTL)
-    lasting = [name for name, value in found.items() if value == NEVER]
-    assert len(lasting) == len(range(0, KEYS, 3)) + 1
+    assert len([name for name, value in found.items() if value == NEVER]) == len(range(0, KEYS, 3)) + 1
     expiring = sorted((name for name in found if found[name] < NEVER), key=lambda name: found[name])
     assert expiring == sorted(expiring, key=int)
 

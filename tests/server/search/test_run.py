@@ -31,6 +31,7 @@ from rtui.server.search.run import KeySearch
 from rtui.server.search.search import UnansweredTermError
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.identity import NoTouch
+from tests.conftest import known
 from tests.grammar import Grammar, load
 from tests.monitor import Recorder
 from tests.oracles.keyspaces import grown
@@ -277,8 +278,7 @@ async def test_a_lost_connection_loses_nothing(server: Server, line: str) -> Non
 async def test_a_key_that_is_named_like_a_glob_is_found_whatever_brings_the_names(
     valkey: Server, line: str, is_held: bool
 ) -> None:
-    planted = plant(valkey, [b"a[1]:0", b"a[1]:1", b"a1:0", b"a1:1"])
-    held = held_names(planted) if is_held else None
+    held = held_names(plant(valkey, [b"a[1]:0", b"a[1]:1", b"a1:0", b"a1:1"])) if is_held else None
     async with connected(target_of(valkey)) as connection:
         run = await found(connection, line, held=held, held_at_s=1_790_000_000.0)
     wanted = {b"a[1]:0"} if '"' in line else {b"a[1]:0", b"a1:0"}
@@ -405,9 +405,7 @@ async def test_numbers_of_a_report_are_those_of_the_keys_behind_them(server: Ser
     async with connected(target_of(server)) as connection:
         analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, columns=EVERYTHING))
         await analysis.run(reports_meanwhile=False)
-        report = analysis.report
-        assert report is not None
-        summary = report.summary
+        summary = known(analysis.report).summary
         numbers = [(keys_of(path), path[-1].stats.keys) for path in list(summary.root.walk())[:12]]
         numbers += [(without_ttl(), summary.root.stats.no_ttl_keys or 0)]
         numbers += [(type_keys(one.name), one.stats.keys) for one in summary.types]

@@ -79,8 +79,7 @@ def test_what_is_no_reply_is_measured_without_an_exception(data: bytes) -> None:
 
 @given(st.lists(st.lists(st.binary(max_size=20), min_size=1, max_size=4), max_size=5))
 def test_requests_are_read_back(lines: list[list[bytes]]) -> None:
-    packed = b"".join(map(pack_request, lines))
-    assert list(unpack_requests(packed)) == [tuple(line) for line in lines]
+    assert list(unpack_requests(b"".join(map(pack_request, lines)))) == [tuple(line) for line in lines]
 
 
 @given(st.lists(st.lists(st.binary(max_size=20), min_size=1, max_size=4), min_size=1, max_size=5), st.integers(0, 400))

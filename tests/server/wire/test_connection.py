@@ -365,8 +365,7 @@ def test_only_work_makes_pauses_short_again(events: list[str], seed: int) -> Non
         if event == "failed":
             backoff.ended()
         else:
-            worked_s = {"cut": None, "brief": HEALTHY_S / 2, "worked": HEALTHY_S}[event]
-            backoff.ended(worked_s)
+            backoff.ended({"cut": None, "brief": HEALTHY_S / 2, "worked": HEALTHY_S}[event])
         in_vain = 0 if event == "worked" else in_vain + 1
         assert 0.0 <= backoff.pause_s() <= min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** max(0, in_vain - 1))
     assert backoff.failed == in_vain
@@ -408,8 +407,7 @@ def test_everything_is_checked_unless_told_otherwise() -> None:
 
 def test_an_authority_of_ones_own_replaces_the_systems(tls_server: Server) -> None:
     assert tls_server.tls is not None
-    own = tls_context(Tls(cacert=str(tls_server.tls.ca)))
-    assert len(own.get_ca_certs()) == 1
+    assert len(tls_context(Tls(cacert=str(tls_server.tls.ca))).get_ca_certs()) == 1
 
 
 async def test_an_expired_certificate(tmp_path: Path) -> None:

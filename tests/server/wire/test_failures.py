@@ -32,7 +32,7 @@ from rtui.server.wire.errors import (
 from rtui.server.wire.failures import auth_refusal, database_failure, os_failure, refusal, sentinel_failure
 from rtui.server.wire.opening import open_lane
 from rtui.server.wire.target import AddressMap, ProtocolVersion, Sentinels, Target, Tls, Way, parse_target
-from tests.conftest import require
+from tests.conftest import known, require
 from tests.server.targets import connected, impatient, target_of
 from tests.servers import Server, certificates, free_port
 from tests.wire import Listener
@@ -393,9 +393,7 @@ async def test_a_socket_path_that_is_too_long() -> None:
     ],
 )
 def test_the_kind_of_an_error_reply(message: str, kind: FailureKind) -> None:
-    failed = refusal(Target(), ServerError(message))
-    assert failed is not None
-    assert failed.kind is kind
+    assert known(refusal(Target(), ServerError(message))).kind is kind
 
 
 def test_an_error_reply_that_stops_nothing() -> None:
@@ -470,8 +468,7 @@ def test_services_of_a_sentinel_are_named_as_a_url_can_hold_them() -> None:
     remedy = sentinel_failure(Target("::1", 26_379), masters).remedy
     urls = remedy.removeprefix("Name the service instead: ").removesuffix(".").split(", ")
     assert urls == ["sentinel://[::1]:26379/my%20caf%C3%A9%2F1", "sentinel://[::1]:26379/%FF"]
-    found = parse_target(urls[0]).sentinels
-    assert found is not None
+    found = known(parse_target(urls[0]).sentinels)
     assert (found.service, found.addresses) == ("my café/1", (("::1", 26_379),))
 
 

@@ -21,6 +21,7 @@ from rtui.server.wire.opening import open_lane
 from rtui.server.wire.own_reads import MAX_REMEMBERED_KEYS, RESOLUTION_S, IdleTime, OwnReads
 from rtui.server.wire.supervised_tasks import failure_of, start_supervised
 from rtui.server.wire.target import Target
+from tests.conftest import known
 from tests.proxy import DelayProxy
 from tests.server.targets import ask, lane_to, target_of
 from tests.servers import Server
@@ -208,8 +209,7 @@ async def test_replies_that_nobody_asked_for() -> None:
 async def test_a_second_lane_reaches_the_address_of_the_first(valkey: Server) -> None:
     async with lane_to(target_of(valkey, host="localhost")) as first:
         assert first.peer is not None
-        nowhere = Target(host="no-such-host.invalid", port=valkey.port)
-        second = await open_lane(nowhere, peer=first.peer)
+        second = await open_lane(Target(host="no-such-host.invalid", port=valkey.port), peer=first.peer)
         assert await ask(second, guard.ping()) == b"PONG"
         second.close()
 
@@ -353,9 +353,7 @@ def test_the_counter_is_the_one_before_the_first_read() -> None:
     own_reads = OwnReads()
     for counter in (7, 8, 9):
         own_reads.add(b"key", NOW_S, counter=counter)
-    found = own_reads.get(b"key")
-    assert found is not None
-    assert found.counter == 7
+    assert known(own_reads.get(b"key")).counter == 7
 
 
 def test_no_more_is_remembered_than_the_bound() -> None:

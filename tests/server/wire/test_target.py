@@ -435,8 +435,7 @@ def test_a_rule_that_can_not_be_read(rule: str) -> None:
 
 @given(st.text(max_size=20), st.integers(1, 65_535))
 def test_every_address_is_led_somewhere(host: str, port: int) -> None:
-    rules = AddressMap(("a*:1=b*:2", "*=c:xx"))
-    where, at = rules.reached_at((host, port))
+    where, at = AddressMap(("a*:1=b*:2", "*=c:xx")).reached_at((host, port))
     assert isinstance(where, str)
     assert 0 < at < 65_536
 

@@ -20,6 +20,7 @@ from rtui.tui.analyse.panel import AnalysePanel
 from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.bars import FooterBar
+from tests.conftest import known
 from tests.proxy import DelayProxy
 from tests.servers import Server
 from tests.tui.tour import Witnessed
@@ -201,9 +202,7 @@ def state(visitor: Visitor) -> ScanState:
 
 
 def report(visitor: Visitor) -> Report:
-    found = analysis(visitor).report
-    assert found is not None
-    return found
+    return known(analysis(visitor).report)
 
 
 def is_analysing(visitor: Visitor) -> bool:

@@ -118,8 +118,7 @@ def test_a_node_leads_to_the_keys_of_its_slots() -> None:
     assert report.cluster is not None
     first, *others = report.cluster.nodes
     parts = structs.replace(first, slots=((0, 9), (20, 20)))
-    bare = structs.replace(first, slots=())
-    cluster = structs.replace(report.cluster, nodes=(parts, bare, *others))
+    cluster = structs.replace(report.cluster, nodes=(parts, structs.replace(first, slots=()), *others))
     report = structs.replace(report, cluster=cluster)
     found = behind_row(report, nodes(report), 0)
     assert isinstance(found, Behind)
@@ -257,8 +256,7 @@ def test_an_empty_table_says_why_and_nothing_of_other_facts() -> None:
 
 @pytest.mark.parametrize("no_touch", ["on", "denied", "unsupported", ""])
 def test_the_offer_promises_no_more_than_the_server_allows(no_touch: str) -> None:
-    status = AnalysisStatus(structs.replace(READY.server, no_touch=no_touch))
-    text = said(offer_lines(status, 100))
+    text = said(offer_lines(AnalysisStatus(structs.replace(READY.server, no_touch=no_touch)), 100))
     assert ("idle time and length" in text) is (no_touch == "on")
     assert ("counts as an access" in text) is (no_touch != "on")
 

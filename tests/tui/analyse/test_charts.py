@@ -57,6 +57,7 @@ from rtui.tui.kit.chart_lines import (
 from rtui.tui.kit.layout import TERMINAL
 from rtui.tui.kit.styled_text import Line, Role, line_width
 from rtui.tui.kit.terminal import plain
+from tests.conftest import known
 from tests.made_report import (
     MADE_AT_S,
     clustered_report,
@@ -234,8 +235,7 @@ def test_the_age_of_hot_keys_grows_after_they_were_asked_for() -> None:
 
 
 def test_keys_at_the_top_of_the_counter_have_one_rate_and_no_rank() -> None:
-    lines = hot_lines(made_report(), 120, 20)
-    text = said(lines)
+    text = said(hot_lines(made_report(), 120, 20))
     assert "≥ 41/s  3 keys at the maximum of the counter, unranked" in text
     (names,) = [line for line in text.split("\n") if "shop:list:0002" in line]
     assert names.split() == sorted(names.split())
@@ -279,8 +279,7 @@ def test_a_cliff_is_marked_under_its_column_and_named_in_words() -> None:
 
 def test_what_lies_beyond_the_axis_is_counted() -> None:
     assert "later →" in said(expiry_lines(made_report(), 120, 14))
-    everything = expiry_lines(made_report(), 120, 14, TimeRange.ALL)
-    assert "later →" not in said(everything)
+    assert "later →" not in said(expiry_lines(made_report(), 120, 14, TimeRange.ALL))
 
 
 def test_the_zone_of_times_is_named() -> None:
@@ -323,8 +322,7 @@ def test_columns_begin_at_round_times() -> None:
 def test_a_click_on_a_time_range_chooses_it(wanted: TimeRange) -> None:
     panel, size, report = ExpiryPanel(), Size(120, 20), made_report()
     text = said(panel.chart(report, ExpiryState(), size)[1:2])
-    clicked = panel.clicked(report, ExpiryState(), size, text.rindex(wanted.title), 1)
-    assert clicked is not None
+    clicked = known(panel.clicked(report, ExpiryState(), size, text.rindex(wanted.title), 1))
     assert clicked.time_range is wanted
     assert panel.clicked(report, ExpiryState(), size, 1, 1) is None
     assert panel.clicked(report, ExpiryState(), size, text.rindex(wanted.title), 2) is None
@@ -355,8 +353,7 @@ def test_a_click_on_a_bar_of_the_timeline_finds_what_expires_then() -> None:
     axis = axis_for(TimeRange.HOUR, 0.0, report.head.made_at_s, size.width - 2 - 7)
     for at in (0, axis.columns // 2, axis.columns - 1):
         x = 1 + 7 + -(-at * axis.cells // axis.columns)
-        found = panel.behind(report, ExpiryState(), size, x, 3)
-        assert found is not None
+        found = known(panel.behind(report, ExpiryState(), size, x, 3))
         start_s = axis.start_s + at * axis.step_s
         assert found.query == expiring(start_s, start_s + axis.step_s).query
     assert panel.behind(report, ExpiryState(), size, 3, 3) is None
@@ -409,8 +406,7 @@ def test_a_click_on_the_cursor_finds_its_cell(width: int, height: int, slot: int
     size = Size(width, height)
     field = map_for(size)
     row, column = field.place(slot)
-    clicked = SlotsPanel().clicked(made_report(), SlotsState(), size, 9 + column, 1 + row)
-    assert clicked is not None
+    clicked = known(SlotsPanel().clicked(made_report(), SlotsState(), size, 9 + column, 1 + row))
     assert clicked.pinned == (None, field.cell(slot)[0])
     assert SlotsPanel().clicked(made_report(), SlotsState(), size, 9 + field.columns, 1) is None
 

@@ -139,8 +139,7 @@ async def test_flushed_it_ends_with_what_it_saw(valkey: Server, tmp_path: Path) 
     async with under_way(target_of(valkey), tmp_path) as visitor:
         valkey.admin.flushall()
         await ended(visitor)
-        coverage = report(visitor).head.coverage
-        assert 0 < coverage.keys < MANY
+        assert 0 < report(visitor).head.coverage.keys < MANY
         async for _ in panels(visitor):
             visitor.check_painted()
         await ask(visitor)

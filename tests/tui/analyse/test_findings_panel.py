@@ -55,6 +55,7 @@ from rtui.tui.kit.command import RULES_PAGE, HelpSubject
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import HEAT, Line, Role, line_width
 from tests.analysis.findings.test_comparison import AFTER, BEFORE, LOCKS
+from tests.conftest import known
 from tests.made_report import MADE_AT_S, denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.tui.analyse.analysing import FixedAnalysis, analysing
 from tests.tui.analyse.test_behind_rows import Followed
@@ -74,9 +75,7 @@ def texts(report: Report, state: FindingsState, size: Size = SMALL) -> list[str]
 
 
 def found_in(report: Report) -> Found:
-    found = state_of(report).latest.found
-    assert found is not None
-    return found
+    return known(state_of(report).latest.found)
 
 
 async def test_the_first_panel() -> None:
@@ -195,8 +194,7 @@ def test_what_is_said_fits(make: Any, size: Size) -> None:
 
 def test_each_finding_has_a_name_of_its_own() -> None:
     found = found_in(made_report())
-    twice = Found((*found.findings, *found.findings), (), (), found.checked)
-    names = twice.identities
+    names = Found((*found.findings, *found.findings), (), (), found.checked).identities
     assert len(set(names)) == len(names)
     assert names[: len(found.findings)] == found.identities
 

@@ -20,6 +20,7 @@ from rtui.tui.analyse.hot_panel import HotSessionScreen
 from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.choice import ChoiceScreen
+from tests.conftest import known
 from tests.made_report import MADE_AT_S, earlier_report, estimate_report, made_report
 from tests.server.targets import raw, target_of
 from tests.servers import Server
@@ -90,8 +91,7 @@ async def test_leaving_ends_what_is_under_way(valkey: Server, tmp_path: Path) ->
     async with at_analysis(target_of(valkey), tmp_path) as visitor:
         await visitor.press("enter")
         await visitor.until(lambda: analysis(visitor).status.is_under_way, "a pass")
-        task = analysis(visitor)._task
-        assert task is not None
+        task = known(analysis(visitor)._task)
         await visitor.press("q")
         await visitor.until(task.done, "the end of the pass")
 
@@ -249,8 +249,7 @@ async def test_an_estimate_tells_no_change_from_none_and_a_damaged_file_is_said(
     async with analysing(FixedAnalysis(made_report(), kept=kept)) as user:
         await compare(user, 1)
         await user.until_shown("estimate")
-        rows = user.screen.view.table.rows
-        assert rows.texts(0)[2] == "≈"
+        assert user.screen.view.table.rows.texts(0)[2] == "≈"
         await user.press("D")
         await user.until(lambda: user.screen.view.states.baseline is None)
         await user.press("D")

@@ -21,6 +21,7 @@ from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.shown_value import Tab
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.kit.choice import ChoiceScreen, SwitchScreen
+from tests.conftest import known
 from tests.server.targets import target_of
 from tests.servers import Server
 from tests.tui.analyse.analysis_tour import ask, at_analysis
@@ -195,8 +196,7 @@ async def test_columns_can_be_switched_off() -> None:
         await user.pilot.press("enter")
         await user.pilot.press("escape")
         await user.settled()
-        header = user.screen.tree_pane.header.lines[0]
-        assert "keys" not in "".join(span.text for span in header)
+        assert "keys" not in "".join(span.text for span in user.screen.tree_pane.header.lines[0])
 
 
 async def test_copies_go_to_the_clipboard_as_they_are() -> None:
@@ -404,8 +404,7 @@ async def test_looking_a_key_up_tells_its_idle_time_before_rtui_reads_it(redis70
         await visitor.whole()
         await visitor.go("user:104")
         await visitor.until(lambda: visitor.detail.key == b"user:104" and visitor.detail.preview is not None, "the key")
-        facts = visitor.detail.facts
-        assert facts is not None
+        facts = known(visitor.detail.facts)
         assert isinstance(facts.idle_s, int)
         assert facts.idle_s >= 230
         await visitor.until_shown("3m 5")

@@ -29,6 +29,7 @@ from rtui.tui.browse.columns import (
 )
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import width_of
+from tests.conftest import known
 from tests.tui.analyse.analysing import READY, FixedAnalysis, analysed_session, report_of, scoped, with_report
 from tests.tui.browse.test_ageing import row_text
 from tests.tui.browse.test_together import CLUSTER, KEYS
@@ -224,9 +225,7 @@ async def test_a_chain_is_one_row_that_opens_closes_copies_is_left_and_found_lik
         assert texts(user)[1].startswith("▾ app:v1:cache ")
         assert user.name == b"app:v1:cache:"
         assert user.screen._copies()[0].text.startswith("app:v1:cache:")
-        shown = user.screen.detail_pane.detail.row
-        assert shown is not None
-        assert shown.namespace is user.cursor.namespace
+        assert known(user.screen.detail_pane.detail.row).namespace is user.cursor.namespace
         await user.press("right", "down")
         assert user.name == b"app:v1:cache:1"
         await user.press("backspace")
@@ -332,8 +331,7 @@ async def test_sorting_by_a_figure_shows_it_and_follows_it(sort: str, column: st
         assert column in analysed_header(user)
         pane = user.screen.tree_pane
         rows = [one for one in pane.names.rows.window(0, 200) if one.kind is RowKind.NAMESPACE]
-        weights_at = pane._weights.namespaces(pane.names.rows.store.root, pane.names.rows.sort_order)
-        assert weights_at is not None
+        weights_at = known(pane._weights.namespaces(pane.names.rows.store.root, pane.names.rows.sort_order))
         weights = weights_at([one.namespace.ordinal for one in rows])
         assert weights == sorted(weights)
         assert len({*weights}) > 2

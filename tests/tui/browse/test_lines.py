@@ -30,6 +30,7 @@ from rtui.tui.browse.registry_lines import RegistryLines
 from rtui.tui.browse.tree_lines import TreeTotals, known_count, notice_lines, row_line, share_of
 from rtui.tui.kit.status_lines import browse_banner, over_title, server_figures, status_line, title_line
 from rtui.tui.kit.styled_text import Line, Role, line_width
+from tests.conftest import known
 from tests.tui.browsing import browsing
 from tests.tui.fixed_session import ASKED_AT_S, COMPLETE, key_facts, keys, preview
 
@@ -126,8 +127,7 @@ def test_what_does_not_hold_any_more_is_neither_complete_nor_exact(width: int) -
     assert "outdated" in text
     assert "seen 2m ago" in text
     assert "complete" not in text
-    make = browse_banner(outdated)
-    assert make is not None
+    make = known(browse_banner(outdated))
     assert said(make(width)).strip() == "The server was restarted. This list is from 2m ago. Press R to rescan."
     assert browse_banner(COMPLETE) is None
     store = NamespaceStore()
@@ -142,8 +142,7 @@ def test_what_does_not_hold_any_more_is_neither_complete_nor_exact(width: int) -
 @pytest.mark.parametrize("why", Outdated)
 @given(WIDTHS)
 def test_a_banner_fits_its_line_and_begins_with_the_reason(why: Outdated, width: int) -> None:
-    make = browse_banner(replace(COMPLETE, outdated=why, seen_age_s=4.0))
-    assert make is not None
+    make = known(browse_banner(replace(COMPLETE, outdated=why, seen_age_s=4.0)))
     assert line_width(make(width)) <= width
     assert said(make(width)).strip().startswith(why.value[:20])
 
@@ -217,8 +216,7 @@ def test_the_slot_names_its_node_in_full_with_the_role(node: str, width: int) ->
 
 def test_a_missing_fact_is_never_a_zero_and_says_why_below() -> None:
     facts = key_facts(b"secret")
-    text = "".join(said(line) for line in fact_lines(facts, 80))
-    assert "denied" in text
+    assert "denied" in "".join(said(line) for line in fact_lines(facts, 80))
     assert any("NOPERM" in sentence for sentence in explanations(facts))
 
 
@@ -305,8 +303,7 @@ def test_cells_are_written_by_what_they_mean(value: object, meaning: Meaning, te
 
 @given(st.binary(max_size=300), st.integers(40, 120), st.sampled_from([PreviewKind.TEXT, PreviewKind.BINARY]))
 def test_any_bytes_of_a_string_can_be_shown(data: bytes, width: int, kind: PreviewKind) -> None:
-    shown = Preview(b"k", b"string", kind, window=StringWindow(0, data))
-    lines = preview_lines(shown, width)
+    lines = preview_lines(Preview(b"k", b"string", kind, window=StringWindow(0, data)), width)
     assert all(line_width(line) <= width for line in lines)
     assert not HOSTILE.search("".join(said(line) for line in lines))
 

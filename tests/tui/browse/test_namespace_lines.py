@@ -33,6 +33,7 @@ from rtui.tui.browse.tree_lines import TreeTotals, known_count
 from rtui.tui.browse.value_view import ItemKind, RowItem
 from rtui.tui.find import FindScreen
 from rtui.tui.kit.styled_text import Line, line_width
+from tests.conftest import known
 from tests.tui.analyse.analysing import analysed_session, report_of
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import COMPLETE, FixedSession, keys
@@ -120,8 +121,7 @@ def test_one_of_a_pattern_says_whose_mean_it_is() -> None:
 
 @pytest.mark.parametrize("more", [b"jobs:more", b"new:1"])
 def test_what_changed_since_is_said(more: bytes) -> None:
-    store = store_of([*SOME_KEYS, more])
-    node = store.root.child(more[: more.index(b":") + 1])
+    node = store_of([*SOME_KEYS, more]).root.child(more[: more.index(b":") + 1])
     text = shown(node, TreeFigures(REPORT))
     assert ("has changed since" in text) == (more == b"jobs:more")
     assert ("Not covered by the analysis" in text) == (more == b"new:1")
@@ -157,8 +157,7 @@ def test_many_namespaces_of_one_key_are_one_row(single: int, others: int, rows: 
     names += [b"shop:many%d:%d" % (at, key) for at in range(others) for key in range(2)]
     store = NamespaceStore()
     store.add(names)
-    node = store.root.child(b"shop:")
-    found = child_rows(node, inside(store), TreeTotals(complete=True), 52)
+    found = child_rows(store.root.child(b"shop:"), inside(store), TreeTotals(complete=True), 52)
     lines = ["".join(span.text for span in row.line).rstrip() for row in found if row.line][1:]
     assert len([line for line in lines if "smaller" not in line]) == rows
     folded = [line for line in lines if "namespaces of 1 key" in line]
@@ -180,8 +179,7 @@ def test_the_bar_gives_its_room_to_names_that_would_be_cut() -> None:
 def test_a_sample_that_knows_of_more_is_told_as_an_estimate() -> None:
     store = shop(opened=True)
     store.expect([Segment(b"shop", b":"), Segment(b"lock", b":")], Estimate(80, 90, 100))
-    found = inside(store)
-    assert found is not None
+    found = known(inside(store))
     assert found.parts == (ChildCount(b"lock:", 90, is_estimate=True), ChildCount(b"user:", 6))
 
 
@@ -219,9 +217,7 @@ def test_children_of_a_namespace_that_is_being_divided_are_not_called_totals() -
 
 
 def item(user: BrowseUser) -> RowItem:
-    found = user.screen.detail_pane.body.item
-    assert found is not None
-    return found
+    return known(user.screen.detail_pane.body.item)
 
 
 async def go_to_row(user: BrowseUser, kind: ItemKind) -> RowItem:

@@ -20,6 +20,7 @@ from rtui.tui.app import RtuiApp
 from rtui.tui.browse.panes import LEAST_S, MOST_S, TIME_SHARE, Watcher
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.kit.settings import NARROWEST_TREE, WIDEST_TREE, SettingsFile
+from tests.conftest import known
 from tests.monitor import Recorder
 from tests.server.targets import target_of
 from tests.servers import Server
@@ -215,9 +216,7 @@ async def test_a_minute_of_watching_is_a_few_commands(valkey: Server, tmp_path: 
         del asked["RPUSH"]
         assert 5 <= asked["LRANGE"] <= 60 / LEAST_S
         assert sum(asked.values()) <= 60 / LEAST_S * 12
-        facts = screen.detail_pane.detail.facts
-        assert facts is not None
-        assert facts.length == 56
+        assert known(screen.detail_pane.detail.facts).length == 56
 
 
 class Changing(Growing):
@@ -279,8 +278,7 @@ async def test_keys_move_the_border_neither_pane_is_lost_and_it_is_remembered() 
 async def test_the_border_is_dragged() -> None:
     settings = SettingsFile()
     async with browsing(settings=settings) as user:
-        border = user.screen.detail_pane.region.x
-        await user.pilot.mouse_down(offset=(border, 10))
+        await user.pilot.mouse_down(offset=(user.screen.detail_pane.region.x, 10))
         await user.pilot.hover(offset=(80, 12))
         await user.pilot.mouse_up(offset=(80, 12))
         await user.settled()

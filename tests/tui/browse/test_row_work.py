@@ -99,8 +99,7 @@ async def test_who_moves_while_the_keys_come_back_stays_there() -> None:
         await user.until(lambda: pane.work._reopening is None)
         await user.settled()
         assert user.name == here
-        user_keys = session.store.root.child(b"shop:").child(b"user:")
-        assert tree.rows.is_expanded(user_keys.child(b"7:"))
+        assert tree.rows.is_expanded(session.store.root.child(b"shop:").child(b"user:").child(b"7:"))
 
 
 async def test_a_row_of_an_earlier_scan_does_nothing(valkey: Server, tmp_path: Path) -> None:
@@ -129,8 +128,7 @@ async def test_a_row_of_an_earlier_scan_does_nothing(valkey: Server, tmp_path: P
 
 
 async def test_rows_that_are_numbered_anew_keep_their_names(valkey: Server, tmp_path: Path) -> None:
-    names = [f"key{number}" for number in range(8)]
-    valkey.admin.mset(dict.fromkeys(names, "x"))
+    valkey.admin.mset(dict.fromkeys([f"key{number}" for number in range(8)], "x"))
     async with visiting(target_of(valkey), tmp_path) as visitor:
         await visitor.whole()
         store = visitor.session.store

@@ -32,6 +32,7 @@ from rtui.tui.browse.schema import Level, NamePatterns, Schema
 from rtui.tui.browse.schema_view import SchemaRows
 from rtui.tui.find import FindScreen
 from rtui.tui.kit.styled_text import line_width
+from tests.conftest import known
 from tests.servers import Server
 from tests.tui.analyse.analysing import report_of, with_report
 from tests.tui.browse.test_lines import REGISTRY
@@ -44,8 +45,7 @@ SORTS = st.sampled_from(Sort)
 
 
 def schema_of(names: list[bytes]) -> Schema:
-    report = finish(NamePatterns(store_of(names), is_complete=True).work())
-    return Schema(report, is_of_names=True)
+    return Schema(finish(NamePatterns(store_of(names), is_complete=True).work()), is_of_names=True)
 
 
 def opened(schema: Schema, sort: Sort = Sort.COUNT, *, is_reversed: bool = False) -> SchemaRows:
@@ -98,8 +98,7 @@ def test_siblings_are_in_order_and_stay_the_same(names: list[bytes], sort: Sort,
     before = Counter(rows.rows)
     rows.sort(sort, is_reversed=is_reversed)
     assert Counter(rows.rows) == before
-    again = opened(schema_of(names), sort, is_reversed=is_reversed)
-    assert written_paths(again) == written_paths(rows)
+    assert written_paths(opened(schema_of(names), sort, is_reversed=is_reversed)) == written_paths(rows)
     if sort is Sort.COUNT:
         for level in (schema.root, *rows.rows):
             counts = [schema.keys(one).value for one in level.below if one.node.kind is not NodeKind.OTHER]
@@ -170,9 +169,7 @@ def test_what_was_not_all_seen_is_a_lower_bound_and_a_sample_an_estimate() -> No
         schema = Schema(report_of([b"user:%d" % n for n in range(50)], kind))
         (user, number) = opened(schema).rows
         assert schema.keys(user).mark is mark
-        found = schema.distinct(number)
-        assert found is not None
-        assert found.mark is mark
+        assert known(schema.distinct(number)).mark is mark
         assert schema.distinct(user) is None
 
 
@@ -210,15 +207,11 @@ def notice(user: BrowseUser) -> str:
 
 
 def cursor(user: BrowseUser) -> Level:
-    level = user.screen.tree_pane.schema.cursor
-    assert level is not None
-    return level
+    return known(user.screen.tree_pane.schema.cursor)
 
 
 def pattern(user: BrowseUser) -> bytes:
-    level = user.screen.places.level
-    assert level is not None
-    return level.pattern
+    return known(user.screen.places.level).pattern
 
 
 async def test_the_schema_takes_the_place_of_the_names_and_goes_back_to_where_its_keys_are() -> None:

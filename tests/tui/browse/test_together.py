@@ -49,6 +49,7 @@ from rtui.tui.kit.layout import MARGIN, value_pieces
 from rtui.tui.kit.styled_text import line_width, wrap_pieces
 from rtui.values import Choices, decode
 from rtui.values.tree import DEFAULT
+from tests.conftest import known
 from tests.tui.browse.test_ageing import row_text
 from tests.tui.browse.test_panes import status
 from tests.tui.browse.test_value import text_of
@@ -102,8 +103,7 @@ def test_one_key_is_asked_for_others() -> None:
 
 
 def test_on_one_server_it_is_about_a_cluster_that_might_be() -> None:
-    server = replace(COMPLETE, server=replace(COMPLETE.server, cluster_enabled=False))
-    text = said(KEYS, server)
+    text = said(KEYS, replace(COMPLETE, server=replace(COMPLETE.server, cluster_enabled=False)))
     assert text.startswith(
         "This server is not a cluster, so any keys can be used together. In a cluster: Together: no."
     )
@@ -112,8 +112,7 @@ def test_on_one_server_it_is_about_a_cluster_that_might_be() -> None:
 
 @pytest.mark.parametrize("width", [20, 40, 84])
 def test_hostile_names_stay_safe_in_any_width(width: int) -> None:
-    keys = [b"\x1b[2J:42", b"\xe2\x80\xae:42:\xff" * 20, b""]
-    assert not HOSTILE.search(said(keys, width=width))
+    assert not HOSTILE.search(said([b"\x1b[2J:42", b"\xe2\x80\xae:42:\xff" * 20, b""], width=width))
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=str)
@@ -230,8 +229,7 @@ async def test_enter_follows_and_escape_comes_back() -> None:
         assert "✓ shop:user:17:orders" in user.body
         assert "✗ jobs:17" in user.body
         assert "3 dangling" in user.body
-        item = pane.body.item
-        assert item is not None
+        item = known(pane.body.item)
         assert (item.kind, item.data) == (ItemKind.KEY, b"shop:user:17:orders")
         await user.press("enter")
         await user.until(lambda: pane.detail.references is not None and pane.detail.key == b"shop:user:17:orders")
@@ -363,8 +361,7 @@ def test_they_are_those_of_an_analysis(names: list[bytes], is_opened: bool) -> N
 
 def test_names_beyond_the_memory_budget_are_known_to_be_missing() -> None:
     store = store_of([b"user:%d:%064d" % (number % 7, number) for number in range(20_000)], budget_bytes=200_000)
-    report = finish(NamePatterns(store, is_complete=True).work())
-    coverage = report.head.coverage
+    coverage = finish(NamePatterns(store, is_complete=True).work()).head.coverage
     assert coverage.kind is CoverageKind.PARTIAL
     assert coverage.total_keys == store.keys == 20_000
     assert coverage.unread < 20_000

@@ -47,6 +47,7 @@ from rtui.tui.browse.value_writer import (
 )
 from rtui.tui.kit.choice import ChoiceScreen, SortScreen
 from rtui.tui.kit.layout import display
+from tests.conftest import known
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import FixedSession
 
@@ -86,9 +87,7 @@ async def opened(user: BrowseUser, key: bytes = HASH) -> None:
 
 
 def item_of(user: BrowseUser) -> RowItem:
-    item = user.screen.detail_pane.body.item
-    assert item is not None
-    return item
+    return known(user.screen.detail_pane.body.item)
 
 
 def text_of(rows: Sequence[ValueRow]) -> str:
@@ -206,9 +205,7 @@ async def test_the_next_page_is_fetched_also_while_the_key_is_asked_again() -> N
         await until(user.pilot, lambda: fetcher.detail.facts is None)
         await user.pilot.press("n")
         await until(user.pilot, lambda: fetcher.detail.preview is not None)
-        preview = fetcher.detail.preview
-        assert preview is not None
-        assert preview.page.number == 2
+        assert known(fetcher.detail.preview).page.number == 2
 
 
 async def test_in_a_decoded_value_text_is_found_and_a_part_is_copied_as_json() -> None:

@@ -32,6 +32,7 @@ from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.clipboard import Copy
 from rtui.tui.kit.settings import SettingsFile
 from rtui.values.server_encodings import longitude_latitude
+from tests.conftest import known
 from tests.server.targets import target_of
 from tests.servers import Server
 from tests.tui.visiting import Visitor, visiting
@@ -58,8 +59,7 @@ def judge(copy: Copy, value: bytes, decoded: bytes, shown: bytes) -> None:
     """Fail unless what a copy holds is what it says of a string."""
     label, text = copy.title, copy.text
     if label.startswith("redis-cli: GET"):
-        found = answer(text)
-        assert found == (shown if "GETRANGE" in label else value)
+        assert answer(text) == (shown if "GETRANGE" in label else value)
     elif "as JSON with …" in label:
         assert json.loads(text)
         assert "…" in text
@@ -142,8 +142,7 @@ async def test_what_is_copied_of_a_string_is_what_it_is_called(valkey: Server, t
             await visitor.press(key)
             await visitor.settled()
         shown: ShownValue = visitor.pane.value.value
-        stored = shown.stored
-        assert stored is not None
+        stored = known(shown.stored)
         assert value[stored.offset_bytes :].startswith(stored.data)
         labels: list[str] = []
         for item in rows(visitor):
@@ -239,9 +238,7 @@ async def test_enter_reads_items_that_may_be_large_and_shows_the_small_ones(
     client.rpush("list", b"first", b"x" * HUGE, b"third")
     async with at_value(valkey, tmp_path, b"list", size=size) as visitor:
         await visitor.until_shown("Too large to read", "Read 1 item: 4.00 MiB on", "Read 3 items: at most all 12.0 MiB")
-        item = visitor.pane.body.item
-        assert item is not None
-        assert item.kind is ItemKind.OFFER
+        assert known(visitor.pane.body.item).kind is ItemKind.OFFER
         await visitor.press("enter")
         await visitor.until_shown("first", "n ›")
         await visitor.press("n")
@@ -486,8 +483,7 @@ async def test_bytes_that_look_like_a_bitmap_can_be_decoded_by_hand(valkey: Serv
         await visitor.until_shown("bits set in this window")
         await choose(visitor, "gzip")
         await visitor.until_shown("gzip by hand")
-        document = visitor.pane.value.value.document
-        assert document is not None
+        document = known(visitor.pane.value.value.document)
         assert document.found.has_failed
         assert visitor.browse.settings.settings.decoders == {}
         first = next(row for row in visitor.pane.body.rows if row.line and "gzip" in row.line[-1].text)
@@ -498,8 +494,7 @@ def test_a_place_is_the_pattern_of_a_key_and_a_field() -> None:
     decoders = ChosenDecoders(SettingsFile(), Separators((b":",)))
     assert decoders.place(b"user:42:profile", b"string") == "user:<id>:profile"
     assert decoders.place(b"user:\xff:\n", b"string") == r'"user:\xff:\n"'
-    item = RowItem(ItemKind.ELEMENT)
-    assert decoders.place(b"q:7", b"list", item) == "q:<id> › element"
+    assert decoders.place(b"q:7", b"list", RowItem(ItemKind.ELEMENT)) == "q:<id> › element"
     assert decoders.place(b"x" * 600, b"string") == ""
 
 

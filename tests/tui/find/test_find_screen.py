@@ -33,6 +33,7 @@ from rtui.tui.kit.query_hints import hint_lines, is_query, styled_parts
 from rtui.tui.kit.query_line import NameScreen, QueryLine
 from rtui.tui.kit.settings import SettingsError, SettingsFile, expanded, save_query, unknown_names
 from rtui.tui.kit.styled_text import Role, cut_middle, line_width
+from tests.conftest import known
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_search import FixedSearch
 from tests.tui.fixed_session import FixedSession
@@ -344,9 +345,7 @@ async def test_more_than_is_listed_is_sorted_among_what_was_found_and_r_finds_th
         await until(user.pilot, lambda: "press R for the top keys by memory" in said(screen))
         await user.pilot.press("R")
         await until(user.pilot, lambda: len(session.searches) == 2)
-        order = session.searches[1].order
-        assert order is not None
-        assert order.is_descending
+        assert known(session.searches[1].order).is_descending
         await until(user.pilot, lambda: "the top 300 by memory of 48,211 keys" in said(screen))
 
 
@@ -447,8 +446,7 @@ async def test_a_wrong_term_stays_in_the_line_and_says_what_was_meant() -> None:
         assert line.is_open
         assert isinstance(user.pilot.app.screen, BrowseScreen)
         assert user.session.searches == []
-        parts = list(styled_parts(line.reading, line.value))
-        assert (5, 9) in [(start, end) for start, end, _ in parts]
+        assert (5, 9) in [(start, end) for start, end, _ in list(styled_parts(line.reading, line.value))]
         await user.pilot.press("tab")
         assert line.value == "cart size>1M"
 

@@ -89,8 +89,7 @@ async def all_that_were_found_are_sorted(visitor: Visitor, _server: Server) -> N
         screen = await over(visitor, before)
         assert screen.rows.sort == sort
         assert screen.search.count == 24_000
-    first = [record.key for record in screen.rows.shown()[:3]]
-    assert first == [b"cart:0", b"cart:1", b"cart:2"]
+    assert [record.key for record in screen.rows.shown()[:3]] == [b"cart:0", b"cart:1", b"cart:2"]
     before = screen.search
     await visitor.press("S")
     screen = await over(visitor, before)

@@ -36,6 +36,7 @@ from rtui.tui.kit.clipboard import (
 )
 from rtui.tui.kit.styled_text import line_width
 from rtui.tui.kit.terminal import report_mouse
+from tests.conftest import known
 from tests.tui.browsing import browsing
 
 DATA = b"shop:user:42\x00\xff\n caf\xc3\xa9 "
@@ -88,9 +89,7 @@ def buffer_of(tmux: str) -> bytes:
 
 
 def sent_by_osc52(sequence: str) -> bytes:
-    found = re.fullmatch(r"\x1b]52;c;([^\a]*)\a", sequence)
-    assert found is not None
-    return b64decode(found[1], validate=True)
+    return b64decode(known(re.fullmatch(r"\x1b]52;c;([^\a]*)\a", sequence))[1], validate=True)
 
 
 @pytest.mark.parametrize("data", [DATA, b"x" * 3_000_000, b"-w"], ids=["binary", "large", "like-an-option"])

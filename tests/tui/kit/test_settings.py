@@ -345,8 +345,7 @@ def test_what_differs_in_meaning_differs_in_colour(shown: Shown) -> None:
     types = [shown[name] for name in VARIABLE_DEFAULTS if name.startswith("type-")]
     assert len(set(types)) == len(types)
     assert len({shown["success"], shown["warning"], shown["error"], shown["foreground"]}) == 4
-    heats = [shown[f"heat-{level}"] for level in range(1, 6)]
-    assert len({*heats, shown["heat-on"]}) == 6
+    assert len({*[shown[f"heat-{level}"] for level in range(1, 6)], shown["heat-on"]}) == 6
     assert len({shown[name] for name in DEVIATIONS}) == len(DEVIATIONS)
 
 
@@ -371,10 +370,8 @@ def test_the_cursor_is_seen_to_lie_on_its_row(shown: Shown) -> None:
 def test_a_terminal_starts_with_a_theme_that_it_can_show(
     environment: dict[str, str], palette: Palette, theme: str
 ) -> None:
-    console = Console(_environ=environment, force_terminal=True, legacy_windows=False)
-    assert palette_of(console) is palette
-    app = RtuiApp(BrowseOptions(), FixedSession(), palette=palette)
-    assert app.theme == theme
+    assert palette_of(Console(_environ=environment, force_terminal=True, legacy_windows=False)) is palette
+    assert RtuiApp(BrowseOptions(), FixedSession(), palette=palette).theme == theme
 
 
 def test_a_theme_that_was_asked_for_is_taken_whatever_the_terminal_shows() -> None:

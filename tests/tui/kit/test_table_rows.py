@@ -196,8 +196,7 @@ def test_files_hold_every_row_and_what_they_show_is_harmless(table: Table) -> No
     assert len(rows) == 1 + len(table.rows)
     check_text("".join(map("".join, rows)))
     assert not any(cell.startswith(("=", "+", "-", "@")) and cell != "-1" for row in rows for cell in row)
-    records = json.loads(table_json(table))
-    assert len(records) == len(table.rows)
+    assert len(json.loads(table_json(table))) == len(table.rows)
     lines = table_markdown(table).splitlines()
     assert len(lines) == 2 + len(table.rows)
     check_text("".join(lines))
@@ -370,8 +369,7 @@ def test_fitted_text_takes_the_cells_it_was_given(text: str, cells: int) -> None
 
 
 def test_a_long_name_keeps_its_end() -> None:
-    shown = cut_middle(display_text("shop:user:1234567890:profile"), 16)
-    assert shown == "shop:use…profile"
+    assert cut_middle(display_text("shop:user:1234567890:profile"), 16) == "shop:use…profile"
 
 
 @given(lines, st.integers(0, 60))

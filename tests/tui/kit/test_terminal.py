@@ -265,11 +265,9 @@ CONSOLE_GLYPHS = "☺☻♥♦♣♠•◘○◙♂♀♪♫☼►◄↕‼¶§�
 
 def test_the_linux_console_gets_only_what_its_fonts_have() -> None:
     ours = "".join(_LOOKALIKES.values()) + "".join(_TWO_CELLS)
-    segments = ConsoleFilter().apply([Segment(ours)], BLACK)
-    shown = "".join(segment.text for segment in segments)
+    shown = "".join(segment.text for segment in ConsoleFilter().apply([Segment(ours)], BLACK))
     assert cell_len(shown) == cell_len(ours)
-    missing = [ch for ch in shown if ch not in CONSOLE_GLYPHS and not ch.encode("cp437", "ignore")]
-    assert not missing
+    assert not [ch for ch in shown if ch not in CONSOLE_GLYPHS and not ch.encode("cp437", "ignore")]
 
 
 def test_names_and_controls_pass_the_console_filter() -> None:
@@ -372,8 +370,7 @@ def _shown(terminal: Terminal) -> dict[tuple[int, int], tuple[str, frozenset[tup
 def test_the_same_frame_again_costs_a_move_at_most() -> None:
     diff = OutputDiff()
     data = frame([(1, 1, [("31", "abc"), ("", "de")]), (2, 3, [("48;2;4;5;6", "x y")])])
-    first = diff.rewrite(data)
-    assert len(first) <= len(data)
+    assert len(diff.rewrite(data)) <= len(data)
     assert diff.rewrite(data) == "\x1b[1;1H"
 
 
@@ -440,7 +437,6 @@ def test_a_frame_for_a_larger_terminal_is_sent_as_it_is_and_known_as_nothing() -
 @pytest.mark.parametrize("text", ["👨\u200d👩\u200d👧 ", "नाम ", "🏳\ufe0f\u200d🌈🇵🇱", "e\u0301"])
 def test_what_follows_characters_drawn_as_one_is_placed(text: str) -> None:
     """Whatever their width is in a terminal: here it draws none of them together."""
-    diff = OutputDiff()
-    written = diff.rewrite(f"\x1b[2;3H\x1b[31m{text}\x1b[0m\x1b[32m│end\x1b[0m")
+    written = OutputDiff().rewrite(f"\x1b[2;3H\x1b[31m{text}\x1b[0m\x1b[32m│end\x1b[0m")
     assert f"\x1b[2;{3 + cell_len(text)}H" in written
     assert written.index(text) < written.index("\x1b[2;", written.index(text)) < written.index("│end")

@@ -46,8 +46,7 @@ def session(**given: object) -> FixedSession:
 
 
 def cluster() -> FixedSession:
-    nodes = tuple(SafeText(str(one)) for one in NODES.subjects)
-    return session(nodes=nodes, nodes_table=NODES)
+    return session(nodes=tuple(SafeText(str(one)) for one in NODES.subjects), nodes_table=NODES)
 
 
 async def opened(user: BrowseUser) -> ServerScreen:

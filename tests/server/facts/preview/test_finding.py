@@ -168,8 +168,7 @@ async def test_a_field_of_very_many_is_found_in_the_first_page(server: Server) -
         shown = await key_preview(watched, facts, Page(find=Find(b"field:49999")))
     assert shown.rows[0][:2] == (b"field:49999", b"49999")
     assert shown.next_page is not None
-    names = [name for run in watched.runs for name in run]
-    assert names.count("HSCAN") <= CALLS
+    assert [name for run in watched.runs for name in run].count("HSCAN") <= CALLS
     assert shown.looked_at == CALLS * 100
 
 

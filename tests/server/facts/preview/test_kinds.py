@@ -29,6 +29,7 @@ from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.errors import ConnectionLost, Reply
 from rtui.values import decode
 from rtui.values.server_encodings import DENSE_BYTES
+from tests.conftest import known
 from tests.monitor import Recorder
 from tests.proxy import DelayProxy
 from tests.server.every_type import FIELD_TTLS, NO_TOUCH, VECTOR_SETS, fill, has_no_touch
@@ -287,8 +288,7 @@ def test_only_objects_and_arrays_start_like_json(data: bytes) -> None:
 
 @given(st.text(st.characters(exclude_categories=["C"])), st.integers(0, 300), st.integers(0, 300))
 def test_a_window_of_text_is_text_wherever_it_is_cut(text: str, start: int, size: int) -> None:
-    data = text.encode()
-    assert is_text(data[start : start + size], cut_before=start > 0, cut_after=True)
+    assert is_text(text.encode()[start : start + size], cut_before=start > 0, cut_after=True)
 
 
 def test_a_character_cut_without_a_mark_is_not_text() -> None:
@@ -475,8 +475,7 @@ async def test_a_page_behind_the_end_of_a_value_that_shrank_says_so(valkey: Serv
     client.execute_command(*(["SET", "key", "x" * 9_000] if kind == "string" else ["RPUSH", "key", *range(300)]))
     async with connected(target_of(valkey)) as connection:
         facts = await key_facts(connection, b"key")
-        following = (await key_preview(connection, facts)).next_page
-        assert following is not None
+        following = known((await key_preview(connection, facts)).next_page)
         client.delete("key")
         client.execute_command(*(["SET", "key", "x"] if kind == "string" else ["RPUSH", "key", 1]))
         shown = await key_preview(connection, facts, following)
