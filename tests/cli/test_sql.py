@@ -86,7 +86,7 @@ def test_findings_are_those_of_a_check(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        ("SELECT kye FROM keys", "       ^^^^\n  There is no column kye; did you mean key?"),
+        ("SELECT kye FROM keys", "       ^^^\n  There is no column kye; did you mean key?"),
         ("DROP TABLE keys", "Begin with SELECT or WITH, not with DROP"),
         ("SELECT * FROM read_csv('/etc/passwd')", "A table is keys, patterns or findings"),
         ("SELECT key FROM keys WHERE slot > 'a'", "Cannot compare string with numeric type"),

@@ -47,7 +47,7 @@ from tests.window import SilentError, Window, window
 KEYS = 20_000
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def asks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have an analysis that has just begun count as one that has run for long."""
     monkeypatch.setattr("rtui.server.analysis.session.ASK_FROM_S", 0.0)
@@ -91,6 +91,7 @@ async def question(visitor: Visitor, target: Target) -> LeaveScreen:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("asks_at_once")
 async def test_staying_changes_nothing(valkey: Server, redis70: Server, tmp_path: Path) -> None:
     async with amid_an_analysis(valkey, tmp_path) as (visitor, session):
         for key in ("escape", "enter"):
@@ -102,6 +103,7 @@ async def test_staying_changes_nothing(valkey: Server, redis70: Server, tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("asks_at_once")
 async def test_it_goes_on_while_another_server_is_browsed(valkey: Server, redis70: Server, tmp_path: Path) -> None:
     redis70.admin.set("elsewhere", 1)
     async with amid_an_analysis(valkey, tmp_path) as (visitor, session):
@@ -121,6 +123,7 @@ async def test_it_goes_on_while_another_server_is_browsed(valkey: Server, redis7
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("asks_at_once")
 async def test_it_is_paused_for_another_database_and_goes_on_when_one_comes_back(
     valkey: Server, tmp_path: Path
 ) -> None:
@@ -142,6 +145,7 @@ async def test_it_is_paused_for_another_database_and_goes_on_when_one_comes_back
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("asks_at_once")
 async def test_a_session_of_the_same_server_waits(valkey: Server, redis70: Server, tmp_path: Path) -> None:
     """Left for another server it goes on, and waits as soon as another database of its own server is browsed."""
     valkey.client(db=3).set("three", 1)
@@ -158,6 +162,7 @@ async def test_a_session_of_the_same_server_waits(valkey: Server, redis70: Serve
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("asks_at_once")
 async def test_ending_it_keeps_a_partial_report(
     valkey: Server, redis70: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,6 +192,7 @@ async def test_ending_it_keeps_a_partial_report(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("asks_at_once")
 async def test_quitting_asks_about_one_that_was_left(valkey: Server, redis70: Server, tmp_path: Path) -> None:
     async with amid_an_analysis(valkey, tmp_path) as (visitor, session):
         await question(visitor, target_of(redis70))

@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 
 import rtui.values
 from rtui.values import Decoded, DecodingLimits, ValueForm, ValueKind, decode, decoder_names, outline
-from tests.values.test_php import SAMPLES
+from tests.values.test_samples import SAMPLES
 
 SMALL = DecodingLimits(output_bytes=4_096, layers=3, depth=8, elements=50)
 NAMES = decoder_names()

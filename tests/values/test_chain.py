@@ -34,7 +34,7 @@ from rtui.values import (
 )
 from tests.conftest import known
 from tests.values.test_bounds import MARKS
-from tests.values.test_php import SAMPLES
+from tests.values.test_samples import SAMPLES
 
 DOCUMENT = {"id": 7, "names": ["Ada", "Grace"], "price": 1.5, "gone": None}
 JSON = json.dumps(DOCUMENT).encode()

@@ -209,6 +209,14 @@ async def under_way(server: Server, lost_s: float = 80.0) -> AsyncIterator[Analy
         await running
 
 
+@pytest.fixture(scope="module")
+def full() -> Iterator[TestCluster]:
+    """A cluster whose keys nothing changes."""
+    with cluster_of(require("valkey-9.1")) as found:
+        found.fill(b"key:%d" % number for number in range(MANY))
+        yield found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
 async def test_two_processes_for_three_nodes(cluster: TestCluster) -> None:
@@ -301,10 +309,8 @@ async def test_a_node_that_is_lost_in_the_middle_is_named(version: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
-async def test_what_a_stop_leaves_is_partial(cluster: TestCluster) -> None:
-    cluster.fill(b"key:%d" % number for number in range(MANY))
-    async with under_way(cluster.members[0].server) as analysis:
+async def test_what_a_stop_leaves_is_partial(full: TestCluster) -> None:
+    async with under_way(full.members[0].server) as analysis:
         analysis.control.stop(SafeText("the 2 s budget was used up"))
     assert analysis.report is not None
     coverage = analysis.report.head.coverage
@@ -347,10 +353,8 @@ def wait_until_none_is_running(processes: list[int]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cluster", ["redis-7.0"], indirect=True)
-def test_processes_end_with_the_one_that_has_started_them(cluster: TestCluster) -> None:
-    cluster.fill(b"key:%d" % number for number in range(MANY))
-    with started(cluster) as process:
+def test_processes_end_with_the_one_that_has_started_them(full: TestCluster) -> None:
+    with started(full) as process:
         workers = children(process.pid)
         assert len(workers) == WORKERS
         process.kill()
@@ -361,10 +365,8 @@ def test_processes_end_with_the_one_that_has_started_them(cluster: TestCluster) 
 @pytest.mark.slow
 @pytest.mark.sampled("sent")
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
-def test_one_signal_to_all_ends_it_in_order(cluster: TestCluster, sent: signal.Signals) -> None:
-    cluster.fill(b"key:%d" % number for number in range(MANY))
-    with started(cluster) as process:
+def test_one_signal_to_all_ends_it_in_order(full: TestCluster, sent: signal.Signals) -> None:
+    with started(full) as process:
         workers = children(process.pid)
         os.killpg(process.pid, sent)
         out, said = process.communicate(timeout=MINUTE_S)
@@ -377,10 +379,8 @@ def test_one_signal_to_all_ends_it_in_order(cluster: TestCluster, sent: signal.S
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
-def test_a_second_one_ends_it_at_once(cluster: TestCluster) -> None:
-    cluster.fill(b"key:%d" % number for number in range(MANY))
-    with started(cluster) as process:
+def test_a_second_one_ends_it_at_once(full: TestCluster) -> None:
+    with started(full) as process:
         first, *others = children(process.pid)
         for worker in others:
             os.kill(worker, signal.SIGSTOP)  # they can't end in order

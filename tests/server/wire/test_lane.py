@@ -390,7 +390,7 @@ async def test_what_nobody_foresaw_is_logged_and_says_where_without_data(caplog:
 
     failure = await failure_of(work(), name="work")
     assert isinstance(failure, InternalError)
-    assert failure.happened.startswith("a fault of rtui itself (KeyError at test_supervised_tasks.py:")
+    assert failure.happened.startswith("a fault of rtui itself (KeyError at test_lane.py:")
     assert HELD not in str(failure)
     assert isinstance(failure.__cause__, KeyError)
     assert [record.levelno for record in caplog.records if record.name == "rtui"] == [logging.ERROR]
