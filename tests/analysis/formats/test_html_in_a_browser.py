@@ -16,8 +16,7 @@ from rtui.analysis.formats.fleet import fleet_page
 from rtui.analysis.formats.json import read_json
 from rtui.analysis.report.document import Node, NodeKind, Report
 from tests.analysis.formats.made import MADE
-from tests.analysis.formats.test_fleet import FAILING, UNLIMITED, down, server
-from tests.analysis.formats.test_health import BROKEN, STRANGE, health_html
+from tests.analysis.formats.test_health import BROKEN, FAILING, STRANGE, UNLIMITED, down, health_html, server
 from tests.analysis.formats.test_html import ATTACKS, hostile
 from tests.browser import Tab
 from tests.made_report import stats
