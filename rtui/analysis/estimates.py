@@ -107,7 +107,6 @@ class NamespaceTally:
 
     def __init__(self, separators: Separators, *, depth: int = 2) -> None:
         self.drawn = 0
-        """Keys counted so far."""
         self._separators = separators
         self._depth = depth
         self._counts: Counter[NamespacePath] = Counter()

@@ -60,8 +60,6 @@ class NoTtl(Enum):
 
 
 NO_TTL: Final = NoTtl.NO_TTL
-"""The key does not expire."""
-
 NO_EXPIRY: Final = -1
 """What PTTL replies for a key that does not expire: the form it has in columns of numbers and in reports."""
 

@@ -99,8 +99,6 @@ def size(value_bytes: float, mark: Mark = Mark.EXACT) -> SafeText:
 
 
 NumberFormat: TypeAlias = Callable[[float, Mark], SafeText]
-"""Formats a number in its unit with a mark."""
-
 _NUMBER_AND_UNIT: Final = re.compile(r"([0-9.,]+)(\D*)")
 
 

@@ -138,7 +138,6 @@ DEFAULT_RELEASE = "redis-7.2"
 
 _NODE: Final = re.compile(r"[0-9A-Za-z._:\[\]-]+:[0-9]{1,5}", re.ASCII)
 _WORDS: Final = re.compile(r"\([^)]*\)|\S+")
-"""The arguments of a line; a selector in brackets is one."""
 
 
 def _choice(groups: list[CommandGroup]) -> click.Choice[str]:
@@ -178,11 +177,7 @@ def _any_node(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 @click.option("--hash", "sha256", metavar="SHA256", help="SHA-256 of the password in hex.")
 @click.option("--cluster", is_flag=True, help="Allow what nodes of a cluster are asked.")
 @click.option(
-    "--on-every-node",
-    "node",
-    metavar="HOST:PORT",
-    callback=_any_node,
-    help="Print a redis-cli command for all nodes.",
+    "--on-every-node", "node", metavar="HOST:PORT", callback=_any_node, help="Print a redis-cli command for all nodes."
 )
 @click.option("--sentinel", is_flag=True, help="The user of a Sentinel instead.")
 @click.option(

@@ -33,10 +33,7 @@ if TYPE_CHECKING:
     from rtui.server.wire.command_log import CommandLog
 
 FORMATS: Final = ("text", "json", "md", "sarif", "junit")
-"""The formats of findings."""
-
 ALL_RULES: Final = "all"
-"""The value of `--rules` without an id."""
 
 
 def rules_text(chosen: str) -> str:
@@ -94,14 +91,7 @@ expectations and patterns need one; queue-growing needs --since.
     default="sample",
     help="References to follow (sample).",
 )
-@click.option(
-    "--rules",
-    "rules",
-    is_flag=False,
-    flag_value=ALL_RULES,
-    metavar="[ID]",
-    help="Explain a rule, or all.",
-)
+@click.option("--rules", "rules", is_flag=False, flag_value=ALL_RULES, metavar="[ID]", help="Explain a rule, or all.")
 @opt.log_option
 @opt.demo_options
 @click.help_option("--help")

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from rtui.keyspace.text.display import SafeText
 
 _TERM: Final = re.compile(r"!?[A-Za-z]{1,16}(?:[<>]|:(?!//))")
-"""The beginning of a possible term of the query language."""
 
 
 class WholeNumber(click.IntRange):
@@ -135,16 +134,10 @@ PASSWORD_VARIABLE: Final = "REDISCLI_AUTH"  # noqa: S105 - the name of a variabl
 """Holds a password, as for redis-cli."""
 
 SENTINEL_PASSWORD_VARIABLE: Final = "RTUI_SENTINEL_AUTH"  # noqa: S105 - the name of a variable
-"""Holds the password of Sentinels."""
-
 KEY_PASSWORD_VARIABLE: Final = "RTUI_KEY_PASSWORD"  # noqa: S105 - the name of a variable
-"""Holds the passphrase of the client key."""
-
 _TLS_PARTS: Final = ("cacert", "cacertdir", "cert", "key", "sni")
 
 READ_KEYS: Final = "rtui report, check, patterns, export, diff and open read it."
-"""What can be done with a file of keys."""
-
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -334,7 +327,6 @@ class ConnectionOptions:
 
 
 _OPTION_OF: Final = {"password": "pass", "address_map": "map", "timeout_s": "timeout"}
-"""Options of the connection that are not named like their parameters."""
 
 
 def asked_secret(option: str, what: str, variable: str) -> Secret:

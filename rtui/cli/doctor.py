@@ -48,11 +48,8 @@ WIDTHS: Final = {
     "é": "accent",
     "漢": "ideograph",
 }
-"""The characters whose width is asked of the terminal."""
 
 ANSWER_S: Final = 1.0
-"""Seconds that the terminal, tmux and the like may take to answer."""
-
 _POSITION: Final = re.compile(rb"\x1b\[[0-9]+;([0-9]+)R")
 _REQUIREMENT: Final = re.compile(r"[\w.-]+")
 

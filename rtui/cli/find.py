@@ -71,13 +71,7 @@ ttl:none  ttl<10m  ttl:10m..1h  idle>30d  freq>100  size>1M  len>10000
 @opt.log_option
 @opt.demo_options
 @click.help_option("--help")
-def command(
-    connection: ConnectionOptions,
-    *,
-    file: Output,
-    log_file: Path | None,
-    **asked: Any,
-) -> None:
+def command(connection: ConnectionOptions, *, file: Output, log_file: Path | None, **asked: Any) -> None:
     """List the keys that match all terms: facts on a terminal, bare names in a pipe."""
     place, terms = split_target(connection)
     given = replace(connection, place=place)

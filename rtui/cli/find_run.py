@@ -26,7 +26,6 @@ from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.target import Target
 
 WRITE_S: Final = 0.1
-"""How often found keys are written."""
 
 
 FORECAST_S: Final = 3.0
@@ -79,11 +78,8 @@ class Result:
     """How a search ended."""
 
     notes: tuple[SafeText, ...] = ()
-    """The notes on it, sentences."""
     failure: RtuiError | None = None
-    """Why it could not go on."""
     ended_by: Signals | None = None
-    """The signal by which the user ended it."""
 
 
 def find(

@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rtui.cli.connection import (
-    PASSWORD_VARIABLE,
-    ConnectionOptions,
-    asked_secret,
-    check_place,
-    connection_options,
-)
+from rtui.cli.connection import PASSWORD_VARIABLE, ConnectionOptions, asked_secret, check_place, connection_options
 from rtui.cli.help import Command
 from rtui.cli.options import (
     appearance_options,
@@ -44,7 +38,6 @@ if TYPE_CHECKING:
 FORMATS: Final = ("text", "json", "md", "html", *METRICS)
 
 ROUND_S: Final = 1.0
-"""The time between the two samples of a server."""
 
 
 def fleet_targets(

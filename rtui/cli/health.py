@@ -82,11 +82,7 @@ was made within a day of the samples.
 )
 @connection_options
 @click.option(
-    "--watch",
-    "every_s",
-    type=Number(min=LEAST_WATCH_S),
-    metavar="S",
-    help="Take samples every S seconds until Ctrl-C.",
+    "--watch", "every_s", type=Number(min=LEAST_WATCH_S), metavar="S", help="Take samples every S seconds until Ctrl-C."
 )
 @result_options(*FORMATS, otherwise=LINES)
 @click.option(
@@ -104,12 +100,7 @@ was made within a day of the samples.
     type=FILE_NAME,
     help="Report of the keys: FILE, TARGET@3, latest, none.",
 )
-@click.option(
-    "--since",
-    type=click.Path(path_type=Path),
-    metavar="SAMPLES",
-    help="Compare with earlier samples.",
-)
+@click.option("--since", type=click.Path(path_type=Path), metavar="SAMPLES", help="Compare with earlier samples.")
 @click.option(
     "--fail-on",
     "fail_on",

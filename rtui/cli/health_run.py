@@ -26,13 +26,7 @@ from rtui.analysis.findings.server import (
 )
 from rtui.analysis.formats.findings import servers_junit, servers_sarif
 from rtui.analysis.formats.health import ALL, health_json, health_page
-from rtui.analysis.formats.samples import (
-    Masker,
-    SamplesFile,
-    SamplesHeader,
-    header_line,
-    sample_line,
-)
+from rtui.analysis.formats.samples import Masker, SamplesFile, SamplesHeader, header_line, sample_line
 from rtui.analysis.formats.text import DEFAULT_WIDTH
 from rtui.analysis.health.sample import Sample, SampleHistory
 from rtui.analysis.health.view import HealthView
@@ -61,13 +55,11 @@ class Judged:
 
     registry: Registry | None
     report: Report | None = None
-    """Of the keys."""
     since: Sequence[HealthView] | None = None
     severity: Severity | None = None
     """From which severity of findings on the exit code is 1; None for none."""
     thresholds: Sequence[HealthThreshold] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
-    """Why nodes have not answered when they were asked last, sentences by the nodes of their samples."""
     _nodes: dict[str, SampleHistory] = field(default_factory=dict)
 
     def add(self, sample: Sample) -> None:

@@ -17,7 +17,6 @@ _USUAL_CODES: Final = {
     4: "server unreachable or refusing, or connection lost for good",
     5: "output can't be written",
 }
-"""The exit codes of most commands."""
 
 CONNECTION_LINE: Final = "Connection: -h -p -s -n -u -a --askpass --user --tls …: rtui help connection"
 
@@ -25,7 +24,6 @@ _WIDEST_OPTION: Final = 24
 """Characters of an option beside its text; that of a longer one stands below it."""
 
 _UNLISTED: Final = frozenset({"demo_keys", "demo_day", "has_no_registry", "help"})
-"""Options that stand with another one's help."""
 
 
 class Command(click.Command):

@@ -31,8 +31,6 @@ DEBUG_VARIABLE: Final = "RTUI_DEBUG"
 """If set, a bug in rtui shows its traceback."""
 
 DEFAULT_COMMAND: Final = "browse"
-"""The subcommand that runs when the first argument is not one."""
-
 GC_THRESHOLD: Final = 100_000
 """Garbage is looked for after so many new objects: at the default, 700, that took an eighth of the time until the first
 rows, in which modules are imported and next to nothing becomes garbage."""
@@ -62,8 +60,6 @@ COMMANDS: Final = {
 """The subcommands: module and attribute, and what they do."""
 
 _WORD: Final = re.compile(r"[A-Za-z-]{2,20}")
-"""A word that may be meant as a subcommand."""
-
 _NEARLY: Final = 0.7
 """How much alike a word and a subcommand are at least that is probably meant."""
 

@@ -53,12 +53,10 @@ separator_option: Final = click.option(
     callback=_separators,
     help="Separator of names (:); may be repeated.",
 )
-"""Decorate a command: it gets `separators` as bytes."""
 
 pace_option: Final = click.option(
     "--pace", type=click.Choice(get_args(PaceName)), default="gentle", help="Load on the server (gentle)."
 )
-"""Decorate a command: it gets the name of the `pace`."""
 
 depth_option: Final = click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces (all).")
 
@@ -91,10 +89,7 @@ def _columns(ctx: click.Context, param: click.Parameter, value: str | None) -> C
 
 
 columns_option: Final = click.option(
-    "--columns",
-    metavar="FACTS",
-    callback=_columns,
-    help="Facts to read (rtui help columns).",
+    "--columns", metavar="FACTS", callback=_columns, help="Facts to read (rtui help columns)."
 )
 """Decorate a command: it gets `columns`, None for what suits the number of keys."""
 
@@ -140,30 +135,17 @@ def _theme(ctx: click.Context, param: click.Parameter, value: str | None) -> str
 
 appearance_options: Final = grouped(
     click.option(
-        "--ascii/--no-ascii",
-        "ascii_only",
-        default=None,
-        callback=_ascii,
-        help="Draw with ASCII only (by the locale).",
+        "--ascii/--no-ascii", "ascii_only", default=None, callback=_ascii, help="Draw with ASCII only (by the locale)."
     ),
     click.option("--theme", metavar="NAME", callback=_theme, help="Theme; NO_COLOR=1 for no colours."),
 )
 
 budget_option: Final = click.option(
-    "--budget-seconds",
-    "budget_s",
-    metavar="S",
-    type=Number(min=0, min_open=True),
-    help="Stop after S seconds.",
+    "--budget-seconds", "budget_s", metavar="S", type=Number(min=0, min_open=True), help="Stop after S seconds."
 )
-"""Decorate a command: it gets `budget_s`, None for no end."""
 
 workers_option: Final = click.option(
-    "--workers",
-    metavar="N",
-    type=WholeNumber(1, 256),
-    default=1,
-    help="Processes for the nodes of a cluster (1).",
+    "--workers", metavar="N", type=WholeNumber(1, 256), default=1, help="Processes for the nodes of a cluster (1)."
 )
 """Decorate a command: it gets `workers`; one server is inspected by this process alone."""
 
@@ -228,7 +210,6 @@ def registry_choice(given: dict[str, Any]) -> RegistryChoice:
 
 
 keep_option: Final = click.option("--keep/--no-keep", default=True, help="Keep the report for comparison (on).")
-"""Decorate a command: it gets `keep`."""
 
 
 demo_options: Final = grouped(

@@ -32,11 +32,7 @@ FORMATS_BY_SUFFIX: Final = {
 """The formats that the names of files say; each command knows some of them."""
 
 METRICS: Final = ("openmetrics", "prom")
-"""The formats of metrics."""
-
 STANDARD_STREAM: Final = "-"
-"""The name that means standard input, or standard output."""
-
 NEW_FILE_MODE: Final = 0o600
 """A new file is readable by its owner only: names of keys may be personal data."""
 
@@ -137,13 +133,11 @@ class Output:
         """
         self.path = None if name == STANDARD_STREAM else Path(name)
         self.is_written = False
-        """Whether something has been written."""
         by_name = "text" if self.path is None else FORMATS_BY_SUFFIX.get(self.path.suffix.lower(), otherwise)
         if given is None and formats and by_name not in formats:
             raise click.UsageError(f"{by_name} is not a format of this command: name one of {', '.join(formats)}.")
         self.form = given or by_name
         self.is_chosen = given is not None
-        """Whether the format was named."""
 
     @property
     def is_standard(self) -> bool:

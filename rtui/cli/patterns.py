@@ -48,12 +48,7 @@ if TYPE_CHECKING:
 @opt.demo_options
 @click.help_option("--help")
 def command(
-    connection: ConnectionOptions,
-    *,
-    file: Output,
-    most_names: int,
-    report_name: str | None,
-    **asked: Any,
+    connection: ConnectionOptions, *, file: Output, most_names: int, report_name: str | None, **asked: Any
 ) -> None:
     """Learn the patterns of the keys and write a registry draft.
 

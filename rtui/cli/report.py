@@ -56,12 +56,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @opt.depth_option
 @opt.top_option
 @click.option(
-    "--big",
-    "preset",
-    metavar="PRESET",
-    default="rtui",
-    callback=_preset,
-    help="Preset of big-key thresholds (rtui).",
+    "--big", "preset", metavar="PRESET", default="rtui", callback=_preset, help="Preset of big-key thresholds (rtui)."
 )
 @click.option(
     "--estimate",
@@ -76,13 +71,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @opt.log_option
 @opt.demo_options
 @click.help_option("--help")
-def command(
-    connection: ConnectionOptions,
-    *,
-    file: Output,
-    keep: bool,
-    **asked: Any,
-) -> None:
+def command(connection: ConnectionOptions, *, file: Output, keep: bool, **asked: Any) -> None:
     """Inspect every key once and report on memory, big and hot keys, expiry, slots and types."""
     if asked["estimate_keys"] is not None and asked["workers"] > 1:
         raise click.UsageError("Give either --estimate or --workers: an estimate asks too few keys to be spread.")
@@ -339,12 +328,7 @@ history).
     callback=_thresholds,
     help="Threshold (rtui help thresholds).",
 )
-@click.option(
-    "--top",
-    metavar="N",
-    type=WholeNumber(1, 10_000),
-    help="Rows of each kind (20; in JSON all).",
-)
+@click.option("--top", metavar="N", type=WholeNumber(1, 10_000), help="Rows of each kind (20; in JSON all).")
 @opt.registry_options
 @click.help_option("--help")
 def diff_command(

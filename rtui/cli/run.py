@@ -40,10 +40,7 @@ if TYPE_CHECKING:
     from rtui.table.kept_rows import PassRows
 
 ENDING: Final = "ending; Ctrl-C again: at once"
-"""Shown before the bar once the user has pressed Ctrl-C."""
-
 REDRAW_S: Final = 0.1
-"""How often the progress is drawn."""
 
 _STATES: Final = {
     ScanState.READY: "connecting",
@@ -52,7 +49,6 @@ _STATES: Final = {
     ScanState.PAUSED: "paused",
     ScanState.WAITING: "waiting",
 }
-"""The words for states of the analysis; in the other states it ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +58,8 @@ class Result:
     report: Report | None = None
     """None where it ended before anything was inspected."""
     failure: SafeText | None = None
-    """Why it could not go on; a sentence."""
     ended_by: signal.Signals | None = None
-    """The signal by which the user ended it."""
     rows: PassRows | None = None
-    """The rows of its keys; None where none are kept."""
 
 
 @contextmanager
@@ -225,9 +218,7 @@ class Interrupts:
         self.stop = stop
         """Requests an orderly end; may be replaced."""
         self.sent: signal.Signals | None = None
-        """The first signal."""
         self.is_urgent = False
-        """Whether there was a second one."""
 
     def __enter__(self) -> Self:
         self._loop, self._task, self._handled = asyncio.get_running_loop(), asyncio.current_task(), heeded()
@@ -277,7 +268,6 @@ class ConnectionWatch:
 
     def __init__(self, connection: Connection, give_up: Callable[[SafeText], object]) -> None:
         self.failure: SafeText | None = None
-        """Why it gave up, a sentence."""
         self._connection = connection
         self._give_up = give_up
         self._timeouts = connection.target.way.timeouts
@@ -312,7 +302,6 @@ class ProgressBar:
 
     def __init__(self) -> None:
         self.is_shown = sys.stderr.isatty()
-        """Whether there is a terminal to draw on."""
         self._bar: RichProgress | None = None
 
     def __enter__(self) -> Self:

@@ -10,14 +10,7 @@ import msgspec
 from rtui.cli.help import Command
 from rtui.keyspace.text.display import display_text
 from rtui.server.wire.errors import ExitCode, RtuiError
-from rtui.tui.kit.settings import (
-    Settings,
-    SettingsError,
-    SettingsFile,
-    current_values,
-    setting_names,
-    settings_path,
-)
+from rtui.tui.kit.settings import Settings, SettingsError, SettingsFile, current_values, setting_names, settings_path
 
 
 class UnwritableSettingsError(RtuiError):

@@ -31,11 +31,9 @@ class Owner:
     """The owner of a slot by a server."""
 
     text: SafeText
-    """Which node serves it, as a phrase."""
     node: SafeText | None = None
     """`host:port` of it; None where no node does, or nobody knows."""
     moves_to: SafeText | None = None
-    """The node that it is just being moved to."""
 
 
 @click.command(
@@ -51,12 +49,7 @@ class Owner:
 @click.option("--quoted", "escaped", is_flag=True, help=r"Resolve \xNN, \n, \" in KEY.")
 @click.help_option("--help")
 def command(
-    keys: tuple[str, ...],
-    connection: ConnectionOptions,
-    *,
-    separators: tuple[bytes, ...],
-    file: Output,
-    escaped: bool,
+    keys: tuple[str, ...], connection: ConnectionOptions, *, separators: tuple[bytes, ...], file: Output, escaped: bool
 ) -> None:
     """Print the hash slot of each KEY, and why it is that one.
 

@@ -169,10 +169,7 @@ async def _asked(target: Target, asked: _Asked, log: CommandLog) -> _Answer:
                 raise RtuiError("The analysis broke off", result.failure or "The server gave no key.")
             return _Answer(None, ended_by=result.ended_by)
         given = await answer(
-            *(process, statement, report, rows),
-            registry=options.registry,
-            most_rows=asked.limit,
-            most_s=asked.most_s,
+            *(process, statement, report, rows), registry=options.registry, most_rows=asked.limit, most_s=asked.most_s
         )
         table, notes = given.rows, given.notes
         if result.failure is not None:

@@ -166,7 +166,6 @@ _ALIASES: Final = {
 }
 
 _MODULE_TYPE: Final = re.compile(r"[A-Za-z0-9_-]{9}")
-"""The name of a module's type, which has nine characters."""
 
 
 def type_names() -> tuple[str, ...]:
@@ -185,7 +184,6 @@ class FoundKey(NamedTuple):
 
     type: bytes | None = None
     ttl_ms: int | None = None
-    """The remaining TTL, NO_TTL for a key that does not expire."""
     memory_bytes: int | None = None
     length: int | None = None
 
@@ -196,9 +194,7 @@ class Check(NamedTuple):
     fact: str
     """`type`, `TTL`, `size` or `length`."""
     expected: str
-    """The text in the registry."""
     breach: Breach | None
-    """The breach; None if the expectation is met, or the fact unknown."""
     is_known: bool
 
 
@@ -207,10 +203,8 @@ class Expectations:
     """The expectations of a pattern about each of its keys."""
 
     types: tuple[bytes, ...] = ()
-    """The allowed types; empty for any."""
     ttl: Ttl | None = None
     size: Bounds | None = None
-    """The allowed memory in bytes."""
     size_text: str = ""
     length: Bounds | None = None
     length_text: str = ""
@@ -261,7 +255,6 @@ class ReferenceSource(Enum):
     JSON = "value in JSON"
     """A field of a JSON document, in a string or of the JSON type."""
     KEY = "key"
-    """The name of the key alone."""
 
     @property
     def placeholder(self) -> str | None:
@@ -286,7 +279,6 @@ class Reference:
 
     source: ReferenceSource
     path: str
-    """The field, or the path in JSON; else empty."""
     target: Pattern
     twin: Pattern | None = None
     """The pattern of a key that must hold the same value."""
@@ -309,7 +301,6 @@ class Incoming(NamedTuple):
     """A key that should point to another."""
 
     entry: int
-    """The index of its pattern."""
     reference: Reference
     key: bytes
     value: bytes | None

@@ -35,17 +35,11 @@ from rtui.keyspace.text.segments import texts_of
 from rtui.registry.patterns import LONGEST_KEY, Literal, Pattern, PatternSegment, compiled, segment_expression
 
 NO_PATTERN: Final = -1
-"""The index of a key without a pattern."""
-
 FEW: Final = 3
-"""The most patterns that are tried without another lookup."""
-
 MOST_SINGLY: Final = 256
 """The number of keys for which the few remaining patterns are tried one after another."""
 
 MOST_LOOKUPS: Final = 3
-"""The most lookups for one key, besides its sequence."""
-
 Parts = Sequence[bytes]
 
 Sequenced = int | bytes
@@ -202,7 +196,6 @@ class Matcher:
         self.order: tuple[int, ...] = tuple(
             sorted(range(len(patterns)), key=lambda at: (patterns[at].specificity, patterns[at].earliest, at))
         )
-        """The indices, the most specific first."""
         self._split = _splitter(self.separators)
         shapes = [_shape(patterns[index], index) for index in self.order]
         fixed = {shape.sequence: shape.least for shape in shapes if not shape.is_open}

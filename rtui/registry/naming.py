@@ -157,7 +157,6 @@ _ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
 """Maps all digits to 0: names that differ in digits only break the same rules."""
 
 STYLE_SHIFT: Final = len(NAME_RULES)
-"""The position of the first style bit."""
 STYLE_BITS: Final = int(ALL_STYLES) << STYLE_SHIFT
 """The style bits of `NamingRules.found_in`: a set bit means that a name is not in that style."""
 
@@ -181,9 +180,7 @@ class NamingConfig:
     """The parameters of the naming rules."""
 
     separators: tuple[bytes, ...] = DEFAULT_SEPARATORS
-    """The separators, longest first."""
     styles: Style | None = None
-    """The allowed styles; None for any."""
     styles_below: Mapping[bytes, Style] = field(default_factory=dict)
     """Allowed styles of keys by prefix; the longest prefix wins."""
     characters: str = DEFAULT_CHARACTERS

@@ -77,7 +77,6 @@ class PlaceholderForm:
     code: int
     """A number for tables, which never changes."""
     what: str
-    """A phrase with its article."""
     unit: bytes | None
     """The expression of one byte of a form that repeats it; None for a form with a shape of its own."""
     expression: bytes
@@ -198,7 +197,6 @@ class Values:
 
     form: PlaceholderForm = ANY
     options: tuple[bytes, ...] = ()
-    """For an enum, all values."""
     lengths: Lengths = ()
 
     def expression(self, separators: Sequence[bytes]) -> bytes:
@@ -290,7 +288,6 @@ class PatternSegment(NamedTuple):
     parts: tuple[Part, ...]
     """Empty for an empty segment."""
     separator: bytes
-    """The separator at its end; empty for the last segment."""
 
     @property
     def literal(self) -> bytes | None:

@@ -35,7 +35,6 @@ class RegistryProblem:
     where: SafeText
     """The key, such as `pattern[2].ttl`; may be empty."""
     what: SafeText
-    """A sentence without a full stop."""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
@@ -146,12 +145,10 @@ class RegistryEntry:
     owner: str = ""
     scene: str = ""
     deprecated: str = ""
-    """The replacement; empty if the pattern is not deprecated."""
     holds: str = ""
     examples: tuple[bytes, ...] = ()
     references: tuple[Reference, ...] = ()
     lock: Pattern | None = None
-    """The name of the lock that guards rebuilding the value."""
     expires_in: tuple[ReferenceSource, str] | None = None
     """The place in the value that tells when it is out of date."""
     longest: int | None = None
@@ -174,16 +171,13 @@ class Registry:
     """Its file; None if it was read from a text."""
     title: str
     separators: tuple[bytes, ...]
-    """The separators, longest first."""
     entries: tuple[RegistryEntry, ...]
     matcher: Matcher
-    """Matches the entries' patterns, by the same indices."""
     naming: NamingRules
     rules: RuleLevels
     source: str = field(default="", repr=False)
     """The complete text; empty if it includes others."""
     warnings: tuple[RegistryProblem, ...] = field(default=(), compare=False)
-    """Likely mistakes that do not prevent its use."""
 
     def entry_of(self, key: bytes) -> RegistryEntry | None:
         index = self.matcher.match(key)

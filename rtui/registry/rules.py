@@ -93,11 +93,8 @@ class Rule:
     family: Family
     severity: Severity
     title: str
-    """The violation; a phrase without a full stop."""
     reason: str
-    """Why it matters; a sentence."""
     remedy: str
-    """The remedy; a sentence."""
     parameters: Mapping[str, Parameter]
     basis: str
     """The evidence for it and its limits, if they are not obvious; sentences."""
@@ -134,7 +131,6 @@ FAMILIES: Final = {
     NAMES: "Names",
     SERVER: "The server (rtui health)",
 }
-"""The headings of the families, in the order in which rules are listed."""
 
 OFF, WARN, ERROR = Severity
 

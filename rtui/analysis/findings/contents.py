@@ -228,8 +228,6 @@ class FindingFate(StrEnum):
 
 
 _ALL_OF_IT: Final = Reading(0, 0.0, 0.0, is_present=False)
-"""A report without the finding."""
-
 _FATES: Final = {Direction.GREW: FindingFate.GREW, Direction.SHRANK: FindingFate.SHRANK}
 
 
@@ -242,7 +240,6 @@ class FindingChange:
     fate: FindingFate
     keys: FigureChange
     memory: FigureChange
-    """Bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +254,6 @@ class FindingsComparison:
     """Of which severities there may be more findings than the later report has."""
     open_before: frozenset[Severity]
     notes: tuple[str, ...] = ()
-    """Safe sentences about rules that were not compared, and gaps of a report."""
 
     def of_fate(self, fate: FindingFate) -> list[FindingChange]:
         return [one for one in self.changes.values() if one.fate is fate]
@@ -398,8 +394,6 @@ def _row(one: Finding) -> Row:
 
 
 MOST_GONE: Final = 20
-"""Findings that are gone which are listed, the most costly ones."""
-
 _SINCE: Final = Column("since", "since", Unit.TEXT, 5, "Change since the earlier report")
 
 _WORDS: Final = {
@@ -410,7 +404,6 @@ _WORDS: Final = {
     FindingFate.MAYBE_GONE: "gone?",
     FindingFate.GONE: "gone",
 }
-"""The words of fates; none for an unchanged finding, or an unclear change."""
 
 
 def gone(compared: FindingsComparison) -> dict[str, Finding]:

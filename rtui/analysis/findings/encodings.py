@@ -101,7 +101,6 @@ MOST_NAMED: Final = 4
 _VERSION: Final = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})(?![0-9])")
 _MEASURED: Final = ("redis", "valkey")
 _SMALL_ENTRIES: Final = ("valkey", (9, 0))
-"""From which version on strings take so little beyond their value that a hash takes more."""
 
 
 class _Saving(NamedTuple):
@@ -293,8 +292,6 @@ def _tiny(basis: Basis, path: Sequence[Node], keys: Figure, others: float, *, is
 OVER: Final = "encoding-over"
 
 _LARGE: Final = {b"hash": (b"hashtable",), b"set": (b"hashtable",), b"zset": (b"skiplist",)}
-"""The encodings without a limit."""
-
 _NUMBERS: Final = b"intset"
 """The encoding of sets of numbers, which has a limit of its own."""
 

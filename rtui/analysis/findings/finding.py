@@ -290,7 +290,6 @@ class Basis:
     levels: RuleLevels
     before: Report | None = None
     references: ReferenceChecks | None = None
-    """The references that were followed; None if none were."""
 
     @cached_property
     def cells(self) -> Cells:
@@ -339,7 +338,6 @@ class Unjudged(Struct, frozen=True):
     rule: str
     severity: Severity
     why: SafeText
-    """Without a full stop."""
 
 
 class Unlisted(Struct, frozen=True):
@@ -356,12 +354,10 @@ class Found(Struct, frozen=True):
     findings: tuple[Finding, ...]
     """Most bytes first, then findings with unknown bytes, most keys first."""
     unlisted: tuple[Unlisted, ...]
-    """Of rules that are broken in very many places, only the most costly ones are among the findings."""
     unjudged: tuple[Unjudged, ...]
     checked: tuple[str, ...]
     """The rules that have been looked at, including the unjudged ones."""
     notes: tuple[SafeText, ...] = ()
-    """Notes on the findings; without full stops."""
     so_far: SafeText = SafeText("")
     """How a sentence about all of them ends where not every key was seen; empty where they were."""
 
@@ -424,7 +420,6 @@ def reaches(severity: Severity, least: Severity) -> bool:
 
 
 B = TypeVar("B")
-"""The basis of rules: a `Basis` of keys, the `HealthView` of a server."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,10 +159,7 @@ _BREAK: Final = {
 }
 
 _FACTS: Final = {"type": "type", "ttl": "ttl", "size": "memory", "length": "length"}
-"""The fact of a rule, by the beginning of its id."""
-
 _SPECIAL: Final = re.compile(rb"[*?\[\\]")
-"""Characters that a glob does not take literally."""
 
 _WITH: Final = {
     "name-whitespace": b"*[ \t\n\r\v\f]*",
@@ -174,8 +171,6 @@ _WITH: Final = {
 """Globs for names that break a rule, and maybe for others, by rule."""
 
 _MOST_EXCLUDED: Final = 8
-"""Most namespaces excluded in a query for keys that are in none."""
-
 _OF_ONE_BYTE: Final = b"*["
 """How a glob begins that names match by a single byte, wherever it is."""
 

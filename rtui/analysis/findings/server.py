@@ -78,7 +78,6 @@ _LISTED_ON: Final = {
     "replication": (Source.INFO_REPLICATION, Source.CLUSTER_NODES, Source.SENTINELS),
     "clients": (Source.CLIENTS,),
 }
-"""By panel the sources whose lists it has as tables."""
 
 MOST_NAMED: Final = 3
 """Figures of one source that can't be and are named; the rest is counted."""
@@ -248,7 +247,6 @@ class NodeComparison:
     """By panel, as it is now."""
     findings: FindingsComparison
     notes: tuple[SafeText, ...]
-    """Notes on figures and rules that are not compared; without full stops."""
 
     @property
     def node(self) -> SafeText:

@@ -28,7 +28,6 @@ REFUSED: Final = {
     "READONLY": "they were sent to a replica",
     "CLUSTERDOWN": "the cluster did not serve their slots",
 }
-"""The errors of refused writes, each with its cause."""
 
 _OTHER_REJECTIONS: Final = (
     "NOPERM", "NOAUTH", "MOVED", "ASK", "TRYAGAIN", "CROSSSLOT", "LOADING", "BUSY", "MASTERDOWN", "EXECABORT", "DENIED",
@@ -46,7 +45,6 @@ MOST_EXAMPLES: Final = 3
 _NAME_LIMIT: Final = 60
 
 Counts = Mapping[str, int]
-"""Numbers by what they are of, in safe words."""
 
 
 def _none(_view: HealthView, _counts: Counts) -> Iterable[str]:

@@ -233,8 +233,6 @@ SOONEST_FIRST: Final = "volatile-ttl"
 """The policy that spares keys without TTL and takes locks first: they have the shortest TTLs."""
 
 MOST_PLACES: Final = 5
-"""Namespaces and keys of one rule that are listed, the first ones."""
-
 _KEY_LIMIT: Final = 120
 
 

@@ -38,8 +38,6 @@ from rtui.keyspace.text.display import display
 
 _LOOK: Final = "redis-cli INFO memory"
 OUT_OF_MEMORY: Final = "OOM"
-"""The error of commands that need more memory than there is."""
-
 _POLICY_LINE: Final = "redis-cli CONFIG GET 'maxmemory*'"
 
 
@@ -55,7 +53,6 @@ class Pressure(NamedTuple):
     left_s: float | None
     """Time until it is full at the current growth; None if it does not grow."""
     is_near: bool
-    """Whether it is nearly full, or soon is."""
     peak: float
     """The highest share since the server's start."""
 

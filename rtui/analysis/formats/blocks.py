@@ -55,7 +55,6 @@ class RowGroup(NamedTuple):
     title: str
     rows: Sequence[Sequence[str]]
     left_off: int = 0
-    """Rows that are not shown."""
 
 
 class GroupedRows(NamedTuple):

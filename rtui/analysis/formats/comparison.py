@@ -137,7 +137,6 @@ _FATES: Final = (
     FindingFate.NEW, FindingFate.MAYBE_NEW, FindingFate.GREW, FindingFate.SHRANK, FindingFate.MAYBE_GONE,
     FindingFate.GONE,
 )  # fmt: skip
-"""The fates of listed findings; the others are counted."""
 
 
 def finding_listing(found: FindingsComparison, top: int, listed: Sequence[FindingFate] = _FATES) -> GroupedRows:

@@ -39,8 +39,6 @@ _FIGURES: Final = frozenset({Unit.KEYS, Unit.COUNT, Unit.BYTES, Unit.SHARE, Unit
 """Units of columns of which numbers may be estimates or lower bounds."""
 
 _TTL: Final = "ttl"
-"""The column whose times are milliseconds in files."""
-
 _WORDS: Final = frozenset({"type", "encoding"})
 """The columns of names that are no names of keys."""
 

@@ -376,10 +376,7 @@ def _text(text: str) -> str:
 
 
 _FORMATS: Final = {"check": "rtui findings"}
-"""How the JSON of a command is called, where that is not by its name."""
-
 _CSV_NAMES: Final = {"find": ("key", "key_quoted")}
-"""The columns of a command that are there whatever is asked."""
 
 
 def failure_text(form: str, command: str, title: str, happened: str, exit_code: int) -> str:

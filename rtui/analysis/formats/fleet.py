@@ -82,7 +82,6 @@ class FleetFinding:
     judged: int
     """The servers on which the rule could be judged."""
     first: SafeText
-    """The title of the finding on the first of them."""
 
     @property
     def title(self) -> SafeText:
@@ -172,10 +171,8 @@ _FIGURES: Final[dict[Column, Callable[[HealthView], Cell]]] = {
     Column("lag", "lag", Unit.DURATION, 6, "Time since replica and primary have heard of each other"): _lag,
     Column("last_save", "last save", Unit.DURATION, 9, "Time since rdb_last_save_time"): _last_save,
 }
-"""The columns of figures and what is in them."""
 
 _SUMMARY: Final = ("server", "state", "worst", "version", "role", "used_memory", "of_maxmemory", "ops_per_s", "clients")
-"""The columns that text has room for."""
 
 
 def fleet_table(servers: Sequence[FleetServer], columns: Sequence[str] = ()) -> Table:
@@ -242,7 +239,6 @@ def _sum(servers: Sequence[FleetServer], name: str) -> float | None:
 
 
 MOST_NAMED: Final = 6
-"""Servers of a folded finding that are named in text."""
 
 
 def state_line(servers: Sequence[FleetServer]) -> SafeText:

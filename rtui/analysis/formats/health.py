@@ -75,29 +75,18 @@ _MAIN: Final = (
     "instantaneous_ops_per_sec", "hit_ratio_total", "cpu_main_thread", "connected_clients", "blocked_clients",
     "slow_entries", "rdb_last_bgsave_status", "aof_enabled", "role",
 )  # fmt: skip
-"""The metrics of a summary, by their ids."""
 
 _STATES: Final = ("node", "state", "role", "used_memory", "ops_per_s", "clients")
-"""The columns of the nodes in a summary, which fit on 80 characters."""
-
 FINDINGS: Final = "findings"
 ALL: Final = "all"
 """Sections beside the panels."""
 
 MOST_WORST: Final = 12
-"""Findings of a summary."""
-
 MOST_NODES: Final = 12
-"""Nodes of a summary."""
-
 FINDING_LIMIT: Final = 130
-"""Characters of a finding in a summary."""
-
 _MORE: Final = "More: --section findings, memory, load, slow, persistence, replication, clients, configuration, or all."
 
 _TILES: Final = ("used_memory", "instantaneous_ops_per_sec", "hit_ratio", "connected_clients")
-"""The figures in the head of a page of one node."""
-
 MOST_FINDINGS: Final = 100
 
 FATES: Final = (
@@ -114,7 +103,6 @@ class NodePage:
     view: HealthView
     health: ServerHealth
     compared: NodeComparison | None
-    """With earlier samples; None where there are none."""
 
     @property
     def title(self) -> SafeText:

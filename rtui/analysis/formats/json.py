@@ -86,16 +86,11 @@ DEEPEST: Final = 400
 """Levels of namespaces that are read: more than any name has, few enough for every way through the tree."""
 
 TEXT_LIMIT: Final = 4096
-"""Characters of a text that are kept."""
-
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 
 _GZIP: Final = b"\x1f\x8b"
-"""The first bytes of a compressed file."""
-
 _LABEL_BYTES: Final = 512
 _OPEN_LEVELS: Final = 3
-"""Levels of objects whose members have lines of their own."""
 
 
 class ReportFormatError(ValueError):

@@ -88,7 +88,6 @@ _SLOTS: Final = {
     b"<n>": Slot("n", INT),
     b"<*>": Slot("name", ANY),
 }
-"""The forms by the placeholders of reports."""
 
 _NAME: Final = _SLOTS[b"<*>"]
 _ADDRESS: Final = Slot("address", ANY)
@@ -195,7 +194,6 @@ class LearntPatterns:
     """All patterns of a report."""
 
     patterns: tuple[Learnt, ...]
-    """By their text."""
     separators: tuple[bytes, ...]
     keys: float
     memory_bytes: float | None

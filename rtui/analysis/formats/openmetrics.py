@@ -46,10 +46,7 @@ MOST_SAMPLES: Final = 200
 """Samples of a list of one node: commands, errors, databases, replicas, findings."""
 
 OTHERS: Final = "(others)"
-"""The label of all patterns beyond the largest."""
-
 LABEL_LIMIT: Final = 200
-"""Characters of the value of a label."""
 
 REDIS_EXPORTER: Final[Mapping[str, str]] = {
     **{
@@ -267,7 +264,6 @@ def _value(view: HealthView, one: InfoField, factor: float) -> float | None:
 
 
 _INFO: Final = ("role", "redis_version", "valkey_version", "redis_mode", "os", "maxmemory_policy", "tcp_port", "run_id")
-"""The fields of INFO that are labels of `redis_instance_info`."""
 
 
 def _lists(views: Sequence[HealthView]) -> Iterator[Metric]:

@@ -43,8 +43,6 @@ SLOT: Final = "slot"
 _FACTS: Final = [fact for fact in Fact if fact not in (Fact.NAME, Fact.VALUE)]
 
 FIELD_NAMES: Final = {**{fact.value: fact.field for fact in _FACTS}, "type": "type", SLOT: SLOT}
-"""The columns besides the name, with their names in files."""
-
 LONGEST_TEXT: Final = 1 << 20
 """Longer names and texts are shortened where they are only shown."""
 
@@ -200,7 +198,6 @@ class StatementRows:
     rows: Sequence[Sequence[Any]]
     """Texts, numbers, truth, days and moments; None for unknown."""
     is_cut: bool = False
-    """Whether there are more rows."""
     notes: tuple[SafeText, ...] = ()
 
     @property

@@ -53,13 +53,9 @@ def event_line(event: Struct | dict[str, Any]) -> bytes:
 FORMAT: Final = "rtui samples"
 
 KIND: Final = "sample"
-"""The kind of events that are samples; others are passed over."""
-
 MAX_LINE_BYTES: Final = 8 << 20
 
 MAX_TEXT: Final = 4096
-"""Characters of a text that are read."""
-
 MAX_NODES: Final = 2_000
 
 
@@ -95,7 +91,6 @@ class SamplesFile:
     nodes: dict[str, tuple[Sample, ...]]
     """By node; oldest first, as complete as when they were written."""
     left_out: int = 0
-    """Samples between others that were left out."""
     unread: int = 0
     """The number of the line that could not be read, where the rest is missing; 0 for none."""
 

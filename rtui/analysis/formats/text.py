@@ -26,9 +26,7 @@ _NARROWEST_NAME: Final = 16
 _GOOD_NAME: Final = 32
 """Most characters of a name if columns have to follow below the others."""
 _LEAST_ROOM: Final = 32
-"""Characters that an explanation has at least."""
 _LEAST_TEXT: Final = 18
-"""Characters of a text that is wrapped within its column."""
 _GAP: Final = 2
 _ASCII: Final = str.maketrans({"≥": ">=", "≈": "~", "–": "-", "×": "x", "…": "...", "·": "-", "─": "-", "µ": "u"})
 

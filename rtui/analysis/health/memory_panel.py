@@ -27,7 +27,6 @@ _ORDERS: Final = {
     "random": "at random",
     "ttl": "soonest to expire first",
 }
-"""The keys that go first, by the second word of a policy."""
 
 MOST_NAMESPACES: Final = 3
 

@@ -76,7 +76,6 @@ class Line:
     """Its name in JSON, in Prometheus metrics and in histories: `memory_fragmentation_ratio`."""
     title: str
     value: Cell
-    """A number, a text, or why it is not known."""
     unit: Unit
     is_rate: bool = False
     state: State = State.PLAIN
@@ -85,11 +84,9 @@ class Line:
     normal: str = ""
     """The normal range: `1.0 to 1.5`."""
     remedy: str = ""
-    """The remedy; a sentence."""
     source: str = ""
     rule: str = ""
     history: tuple[float | None, ...] = ()
-    """The same figure in the samples of the session, oldest first; None where it was not known."""
 
     @property
     def field(self) -> str:
@@ -154,7 +151,6 @@ class About:
     """The texts of a line beside its value."""
 
     said: str = ""
-    """Safe text."""
     normal: str = ""
     rule: str = ""
 
@@ -303,7 +299,6 @@ _COMPARED: Final = {
     "connected_clients": Column("clients", "clients", Unit.COUNT, 7),
     "mem_fragmentation_ratio": Column("fragmentation", "RSS/used", Unit.RATIO, 8, "mem_fragmentation_ratio"),
 }
-"""The figures that are compared, by their names in INFO."""
 
 _LIMIT: Final = Column("maxmemory", "maxmemory", Unit.BYTES, 8)
 _UPTIME: Final = Column("uptime", "uptime", Unit.DURATION, 8)

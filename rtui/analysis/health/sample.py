@@ -115,7 +115,6 @@ class SentinelView(Struct, frozen=True):
     """How many Sentinels it knows, itself among them."""
     replicas: int | None = None
     failure: str = ""
-    """Why it says nothing; empty where it does."""
 
 
 class LoggedCommand(Struct, frozen=True):
@@ -218,7 +217,6 @@ class Sample(Struct, frozen=True):
     """Sources that have answered for this sample, possibly without content, such as an empty slow log. Some sources are
     read less often, and logs only if they have grown: their figures are those of the sample before."""
     missing: dict[Source, Missing] = field(default_factory=dict)
-    """Sources that were asked for and said nothing."""
     impossible: dict[Source, dict[str, str]] = field(default_factory=dict)
     """Impossible figures, such as memory below 0, as reported by the server; safe texts. Filled by `possible.py`."""
 
@@ -283,7 +281,6 @@ class SampleHistory:
     def __init__(self, most: int = MOST_SAMPLES) -> None:
         self.most = most
         self.left_out = 0
-        """Samples that have made room for later ones."""
         self._samples: list[Sample] = []
 
     @property

@@ -24,12 +24,9 @@ class Setting:
     """A setting of CONFIG GET."""
 
     about: str
-    """Its effect; without a full stop."""
     default: str
     valkey_default: str | None = None
-    """Where Valkey's is another one."""
     default_before_7: str | None = None
-    """The default of Redis before 7.0, if another."""
 
     def default_of(self, sample: Sample) -> str:
         if "valkey_version" in sample.info:
@@ -132,7 +129,6 @@ SETTINGS: Final = {
     "cluster-replica-validity-factor": Setting("limits how old the data of a replica may be for a failover", "10"),
     "cluster-slot-stats-enabled": Setting("tracks load per slot", "no"),
 }
-"""By their names, in the order in which they are shown."""
 
 
 _NAME: Final = Column("setting", "setting", Unit.TEXT, 30)

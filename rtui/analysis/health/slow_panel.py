@@ -139,7 +139,6 @@ MOST_SET: Final = 2**63 - 1
 """No setting of a server is more."""
 
 MOST_MOMENTS: Final = 200
-"""Latency events that are listed one by one, the latest."""
 
 _LOGS: Final = (
     ("slow", Source.SLOW_LOG, "Slow commands", (_LONGEST, _TOOK), 1e6),

@@ -178,11 +178,7 @@ def _ago(seconds: float) -> str:
 
 
 MOST_HISTORY: Final = 240
-"""Values of a figure that are shown over time: the latest."""
-
 TREND_S: Final = 60.0
-"""A trend is not computed from a shorter time than this."""
-
 _TREND_SAMPLES: Final = 6
 
 

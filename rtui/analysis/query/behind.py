@@ -36,8 +36,6 @@ from rtui.keyspace.text.identifiers import ANY, ANY_NAMES, NUMBER, Identifiers
 from rtui.keyspace.text.quantities import LAST_MOMENT, Bounds
 
 Path = Sequence[Node]
-"""The path to a namespace or pattern of a report, from the root on."""
-
 _FORM: Final = Identifiers().form
 
 MOST_SIBLINGS: Final = 256
@@ -227,8 +225,6 @@ def scope_of(scope: Scope) -> Query:
 
 
 _KEYSIZES: Final = {b"strings": b"string", b"lists": b"list", b"sets": b"set", b"zsets": b"zset", b"hashes": b"hash"}
-"""The names of types in INFO keysizes."""
-
 NO_NAMESPACE: Final = SafeText("The report has no figures of this namespace.")
 NO_SLOTS: Final = SafeText("The node serves no slots, so it has no keys.")
 NO_KEYS: Final = SafeText("This row has no keys to search for.")
@@ -302,7 +298,6 @@ _BY_TABLE: Final[dict[str, Callable[[Report, int], Behind | SafeText]]] = {
     "nodes": _node,
     "slot_tags": lambda report, row: tag_keys(report.summary.slots.tags[row]),
 }
-"""Tables whose rows are in the order of a list of the report."""
 
 
 def _by_cells(table_id: str, cells: tuple[Cell, ...]) -> Behind | SafeText:

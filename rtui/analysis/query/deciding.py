@@ -28,8 +28,6 @@ from rtui.keyspace.text.quantities import Bounds
 from rtui.keyspace.text.segments import HEADER, MARK, SIGN, Separators, java_text, swapped
 
 Test = Callable[[bytes], object]
-"""Returns a truthy value if a name passes."""
-
 Decision = Callable[[Any, float], bool]
 """Decides by the value of a fact, and when it was read in seconds since the epoch.
 
@@ -130,7 +128,6 @@ class NameTest:
     glob: bytes | None = None
     """A glob that all names match which pass, of a term that has one value; None without a useful one."""
     text: Callable[[], TextTest] = TextTest
-    """Returns the equivalent test of text."""
     is_alike: Callable[[bytes, bool], bool] | None = None
     """Whether all names that differ from one in their digits only, or also in hexadecimal parts, have its answer."""
 

@@ -43,7 +43,6 @@ _OPENINGS: Final = {
     "shard": ("shard:",),
     "ttl": ("ttl:none", "ttl<", "ttl>", "ttl:"),
 }
-"""How a term may begin where that is not its name with an operator."""
 
 _NUMBER_END: Final = re.compile(r"[0-9](?:[0-9_]*[0-9])?(?:\.[0-9]+)?([A-Za-z]*)$")
 
@@ -73,7 +72,6 @@ class Candidate:
 
     text: SafeText
     help: SafeText
-    """Its meaning; may be empty."""
     is_whole: bool = True
     """Whether a space may follow; else a value is still to be typed."""
 
@@ -85,7 +83,6 @@ class Completion:
     span: QuerySpan
     candidates: tuple[Candidate, ...] = ()
     help: SafeText = SafeText("")  # noqa: RUF009 - a value that does not change
-    """Help on the term at the cursor, with examples; empty outside terms."""
 
 
 def complete(line: str, cursor: int, vocabulary: Vocabulary | None = None) -> Completion:
@@ -177,8 +174,6 @@ _UNIT_NAMES: Final = {
 
 
 _NAMED: Final = re.compile(r"([A-Za-z]{1,16})([=:<>!~]{1,3})(.+)", re.DOTALL)
-"""A possible term with a wrong name or operator."""
-
 _OPERATORS: Final = {"!=": "!:", "!": "!:", "<>": "!:", "=>": ">=", "=<": "<=", ":>": ">", ":<": "<", ":>=": ">="}
 _OPERATORS_WITHOUT_COLON: Final = {**_OPERATORS, ":<=": "<=", "=": ":", "==": ":", ":=": ":", "::": ":", "~": ":"}
 """Operators that people try, and the ones they mean; `!:` negates the term."""
@@ -196,7 +191,6 @@ _WORD_UNITS: Final = {
     **dict.fromkeys(("second", "seconds", "sec", "secs"), "s"),
     **dict.fromkeys(("byte", "bytes"), ""),
 }
-"""Units in words, and as they are written behind a number."""
 
 _AND: Final = frozenset({"AND", "&&", "&", "+", ","})
 _OR: Final = frozenset({"OR", "||", "|"})
@@ -211,8 +205,6 @@ _FREE_ALIASES: Final = frozenset({"namespace", "hashtag", "regex", "regexp"})
 _WITH_KNOWN: Final = tuple(f"{one.name}:" for one in TERMS.values() if one.known)
 
 _OF_ONE: Final = frozenset({"type", "enc", "tag"})
-"""Terms about a fact of which a key has only one value."""
-
 _UNLIKELY: Final = frozenset({TEXT, GLOB, REGEX, "in"})
 """Terms that a mistyped name is not taken for: `test:`, `id:` and the like are ordinary beginnings of names."""
 
@@ -224,7 +216,6 @@ def read_with_hints(line: str) -> LineReading:
     doubts: list[Problem] = []
     terms = reading.query.terms
     taken: set[int] = set()
-    """Where words begin of which something has been said."""
     for problem, is_sure, words in _misses(line, terms):
         if taken.isdisjoint(words):
             taken.update(words)

@@ -73,7 +73,6 @@ class LineReading:
 
     query: Query
     problems: tuple[Problem, ...] = ()
-    """The problems of the other terms, in order."""
 
 
 def parse(line: str) -> Query:

@@ -88,7 +88,6 @@ class PatternStep(NamedTuple):
     name: bytes
     """The segment, or the placeholder pattern of its identifiers."""
     separator: bytes
-    """The separator after it; empty for the last segment of a key."""
     is_folded: bool
 
 

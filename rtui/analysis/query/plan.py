@@ -38,15 +38,12 @@ FACT_US: Final = 1.5
 """Server time for one fact of a key, in writes as small as a scan's; 1.3–2.0 µs were measured."""
 
 MOST_NAMED: Final = 5
-"""So many nodes are named where one is not known."""
-
 _ALL: Final = frozenset(range(SLOTS))
 
 _WORTH: Final = 2
 """A glob with fewer literal bytes is not worth a server's while."""
 
 LARGE: Final = 100_000
-"""Keys from which the cost of a query is shown before it begins."""
 
 _PASSING: Final = {
     Fact.TYPE: 0.3,
@@ -93,7 +90,6 @@ class Plan:
     stages: tuple[Fact, ...]
     """Facts that are asked of each key that may still match, in this order."""
     columns: tuple[Fact, ...]
-    """Facts that are asked of the matches besides."""
 
     def cost(
         self,
@@ -240,7 +236,6 @@ class ShardPlace:
     nodes: tuple[str, ...]
     """`host:port` of its primary and its replicas."""
     slots: tuple[tuple[int, int], ...]
-    """First and last slot of each range."""
 
 
 class PlaceError(ValueError):

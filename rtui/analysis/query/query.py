@@ -22,11 +22,7 @@ from rtui.keyspace.text.matching import natural
 from rtui.keyspace.text.quantities import Bounds, ValueSyntaxError
 
 WILDCARD: Final = re.compile(r"[*?]|\[[^\]]+\]")
-"""The wildcards that make a word without a term name a glob."""
-
 HEAD: Final = re.compile(r"([A-Za-z]{1,16})(:|<=|>=|<|>)")
-"""A possible term name and its operator."""
-
 Value = bytes | Bounds | NumberKeyword
 
 
@@ -44,9 +40,7 @@ class Problem:
 
     span: QuerySpan
     message: SafeText
-    """The error, without a full stop."""
     meant: tuple[str, ...] = ()
-    """Suggestions to replace the span, likeliest first."""
 
     @property
     def sentence(self) -> SafeText:
@@ -57,7 +51,6 @@ class Problem:
 
 
 NOWHERE: Final = QuerySpan(0, 0)
-"""The span of terms that were not typed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +58,6 @@ class Term:
     """One term: a key passes when one of the values applies, or with `is_negated` when none does."""
 
     name: str
-    """Which one it is, a key of TERMS."""
     values: tuple[Value, ...]
     """At least one; for text, a glob or an expression exactly one."""
     is_negated: bool = False
@@ -238,11 +230,8 @@ class Matches:
         self.limit = limit
         self.order = order
         self.count = 0
-        """All that were found."""
         self.revision = 0
-        """Grows with every change."""
         self.on_listed: Callable[[], object] | None = None
-        """Called when matches were kept."""
         self._kept: list[KeyRecord] = []
         self._names: set[bytes] = set()
         self._drained = 0

@@ -107,11 +107,9 @@ class TermSpec:
     fact: Fact
     form: TermForm
     help: str
-    """The keys it finds; a phrase without a full stop."""
     examples: tuple[str, ...]
     syntax: Syntax | None = None
     keyword: NumberKeyword | None = None
-    """A value that is no number."""
     scale: int = 1
     """Units of its numbers in one unit of the fact: typed in milliseconds and known in seconds, it is 1,000."""
     is_left: bool = False

@@ -59,7 +59,6 @@ class NamespaceChange:
     """Its nodes from the first level on; empty for the whole keyspace."""
     keys: FigureChange
     memory: FigureChange
-    """Bytes."""
     no_ttl: FigureChange
     """The share of keys that never expire, 0 … 1."""
     children: tuple[NamespaceChange, ...] = ()
@@ -143,7 +142,6 @@ class Comparison:
     after: Head
     root: NamespaceChange
     notes: tuple[str, ...] = ()
-    """Safe sentences: differences between the reports other than their keys, and missing figures."""
     levels: int | None = None
     """Levels that both reports have, None without a limit; 0 where their namespaces can't be compared."""
 

@@ -196,7 +196,6 @@ class _CliffSearch:
         self._is_levelled = [False] * len(bins)
         self._significance = FALSE_ALARMS / max(1, 2 * len(bins))
         self._keys_to = [0.0, *accumulate(self._keys)]
-        """Keys of all bins before each one."""
         self._minutes_to = [0, *accumulate(one.width_min for one in bins)]
 
     def all(self, least: float) -> Iterator[_Span]:
@@ -262,7 +261,6 @@ class _CliffSearch:
 
 
 BinFigure = Callable[[Bin], Figure]
-"""Returns a figure of a report for a bin."""
 
 
 def timeline_bins(

@@ -77,13 +77,9 @@ class Sketch:
 
     def __init__(self) -> None:
         self.count = 0
-        """How many sizes were added."""
         self.sum = 0
-        """Of all of them, exact."""
         self.max = 0
-        """The largest size, exact; 0 without any."""
         self.min = 0
-        """The smallest size, exact; 0 without any."""
         self._counts: Counter[int] = Counter()
 
     @classmethod
@@ -146,8 +142,6 @@ class Sketch:
 
 
 MOST_LARGE: Final = 10
-"""Most keys of a sample above the cap."""
-
 FEWEST_KEYS: Final = 4
 """In a small sample, the cap is the sum of this many mean sizes."""
 
@@ -158,7 +152,6 @@ class SizeSums(NamedTuple):
     total: float = 0.0
     squares: float = 0.0
     largest: tuple[float, ...] = ()
-    """The largest sizes, descending, at most MOST_LARGE of them."""
 
     def capped(self, cap: float) -> _CappedSums:
         """Return the sums of the sizes cut off at a cap, which at most MOST_LARGE of them are above."""

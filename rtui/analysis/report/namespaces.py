@@ -67,12 +67,10 @@ class ReportedNamespaces:
         coverage = report.head.coverage
         self.root = ReportPlace(report.summary.root, Fit.OWN)
         self.mark = {CoverageKind.EXACT: Mark.EXACT, CoverageKind.PARTIAL: Mark.AT_LEAST}.get(coverage.kind, Mark.ABOUT)
-        """Of the report's own figures."""
         self._total = report.summary.root.stats.memory_bytes
         self._identifiers = Identifiers(report.head.scope.separators)
         self._below: dict[ReportPlace, dict[_Key, ReportPlace]] = {}
         self._known: dict[tuple[ReportPlace, bool], NamespaceFigures] = {}
-        """The figures of places, by whether their keys are those of one namespace."""
 
     def below(self, place: ReportPlace, name: bytes, separator: bytes) -> ReportPlace | None:
         places = self._below.get(place)

@@ -229,7 +229,6 @@ class ReportNamespace:
 
     side: ReportSide
     node: Node | None
-    """None where this report does not have the namespace."""
     readings: Readings
     slack: Slack = Slack()
     """Keys and bytes of the other report's namespaces that may belong to this one, or to one below it."""
@@ -279,7 +278,6 @@ class ReportNamespace:
 
 
 Sides: TypeAlias = tuple[ReportNamespace, ReportNamespace]
-"""A namespace as either report sees it."""
 
 
 def below(sides: Sides, name: Step, apart: tuple[Collection[Step], Collection[Step]]) -> Sides:

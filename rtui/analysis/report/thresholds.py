@@ -43,10 +43,8 @@ class Preset:
     """Thresholds of one origin."""
 
     name: str
-    """The value of `--big`."""
     title: str
     source: str
-    """Who published them, and where."""
     string_bytes: int
     elements: int | None = None
     """Of every type but strings and those in `by_type`."""
@@ -287,7 +285,6 @@ class Judgement:
     expression: SafeText
     outcome: Outcome
     why: str
-    """A safe sentence without a full stop."""
 
 
 _RELATIONS: Final = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}

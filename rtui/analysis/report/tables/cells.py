@@ -30,7 +30,6 @@ class Cells:
         self.is_partial = report.head.coverage.kind is CoverageKind.PARTIAL
         self.is_estimate = report.head.coverage.kind is CoverageKind.ESTIMATE
         self.mark = Mark.AT_LEAST if self.is_partial else Mark.EXACT
-        """The mark before a number without an interval."""
 
     def unknown(self, fact: str) -> Unknown | None:
         """Return why a fact is unknown of all keys; None if it is known of some."""

@@ -194,8 +194,6 @@ def _identity(table: Table, at: int) -> Hashable:
 
 
 LISTED: Final = (Fate.CAME, Fate.WENT, Fate.GREW, Fate.SHRANK, Fate.SHIFTED)
-"""The changes of namespaces that are listed; the others are counted."""
-
 _FATE: Final = Column("fate", "what", Unit.TEXT, 21, "Change since the earlier report")
 _MEMORY: Final = Column("memory", "memory", Unit.BYTES, 8, "Memory of its keys")
 _NO_TTL: Final = Column("no_ttl_share", "no TTL", Unit.SHARE, 6, "Share of keys without TTL")

@@ -34,7 +34,6 @@ _WHERE: Final = Column(
 )
 
 _FACTS: Final = {"type": "type", "ttl": "ttl", "size": "memory", "length": "length"}
-"""By the beginning of a rule's id, the fact that it needs."""
 
 
 def coverage_of(found: RegistryReport) -> str:

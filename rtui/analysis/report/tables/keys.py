@@ -38,7 +38,6 @@ _ENCODING = Column("encoding", "encoding", Unit.NAME, 10)
 _NOTE = Column("note", "note", Unit.TEXT, 20)
 
 SizeMeasure = Literal["memory", "length"]
-"""The measure by which the biggest keys are chosen."""
 
 
 def big_keys(report: Report, by: SizeMeasure = "memory", kind: bytes | None = None) -> Table:

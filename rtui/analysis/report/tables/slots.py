@@ -215,8 +215,6 @@ def _part(cells: Cells, keys: int, total: int, times: float = 1.0) -> float | Es
 
 
 OfNode: TypeAlias = Callable[[ClusterNode], Figure | None]
-"""A figure of a node; None if unknown."""
-
 MANY: Final = 1.25
 """Multiple of its share from which a node holds many keys, unless by chance."""
 
@@ -306,7 +304,6 @@ class Balance:
         self._uncovered = {one.node for one in cluster.uncovered}
         self._is_read = all(map(self.is_read, cluster.nodes))
         self.keys = _total(one.keys for one in cluster.nodes) if self._is_read else None
-        """Keys of all nodes; None if those of one are unknown."""
         self.memory_bytes = _total(one.memory_bytes for one in cluster.nodes) if self._is_read else None
         self._nodes = [one for one in cluster.nodes if self.is_read(one)]
 
@@ -417,7 +414,6 @@ class CommonTag:
     """A hash tag that would put keys into one slot, and their names with it."""
 
     tag: bytes
-    """The text between the braces."""
     names: tuple[bytes, ...]
     """In the order of the keys; a name that is hashed by the tag already stays."""
 

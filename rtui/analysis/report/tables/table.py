@@ -88,7 +88,6 @@ Cell: TypeAlias = bytes | str | int | float | Estimate | AtLeast | NoTtl | Unkno
 """One value: bytes are a name, `str` is safe text, a number is exact, None is a value that does not exist."""
 
 Subject: TypeAlias = bytes | int | Path | str | None
-"""The subject of a row: a key, a slot, a namespace, a finding by its name, or None."""
 
 
 def sort_key(cell: Cell) -> tuple[float, str, bytes] | None:
@@ -207,11 +206,8 @@ class Table:
     columns: tuple[Column, ...]
     rows: Sequence[Row]
     subjects: Sequence[Subject] = ()
-    """The subject of each row, parallel to the rows; empty if they have none."""
     note: str = ""
-    """A note on how to read it; safe text."""
     tells_by_subject: bool = False
-    """Whether rows are identified by their subjects."""
 
     def column(self, column_id: str) -> int:
         return [column.id for column in self.columns].index(column_id)
@@ -259,16 +255,11 @@ COVERAGE_MARKS: Final = {
     CoverageKind.PARTIAL: Mark.AT_LEAST,
     CoverageKind.ESTIMATE: Mark.ABOUT,
 }
-"""The mark before the numbers of a report without an interval."""
 
 EMPTY_NAME: Final = SafeText("(empty)")
 
 _UNKNOWN: Final = {Reason.DENIED: SafeText("denied"), Reason.IMPOSSIBLE: SafeText("unknown")}
-"""The text in place of an unknown value, by the reason."""
-
 _NAMES_IN_A_MIX: Final = 3
-"""Names of a mix that are shown; the rest is a number."""
-
 _DISPLAY: Final = Display()
 _FORMATS: Final[dict[Unit, humanize.NumberFormat]] = {
     Unit.BYTES: humanize.size,
