@@ -80,7 +80,6 @@ ALL_COLUMNS: Final = SAMPLED_COLUMNS.of_every_key()
 """Every fact of every key, but the encoding, of which a sample tells enough."""
 
 EVERYTHING: Final = replace(ALL_COLUMNS, encoding=Asked.ALL)
-
 _NAMES: Final = tuple(one.name for one in fields(Columns))
 _SAMPLED: Final = tuple(name for name in _NAMES if getattr(SAMPLED_COLUMNS, name) is Asked.SAMPLED)
 _ALIASES: Final = {"frequency": "idle", "freq": "idle"}
@@ -91,10 +90,7 @@ def _share(name: str) -> str:
 
 
 def parse_columns(text: str) -> Columns | None:
-    """Read `all`, `default` (None: it depends on the number of keys) or names as in `str(Columns())`.
-
-    Raises ColumnsError.
-    """
+    """Read `all`, `default` (None: by the number of keys) or names as in `str(Columns())`; raises ColumnsError."""
     words = [word.strip().lower() for word in text.split(",")]
     if words == ["default"]:
         return None

@@ -49,7 +49,6 @@ class Unknown:
 
 
 NOT_ASKED: Final = Unknown(Reason.NOT_ASKED)
-
 GONE: Final = Unknown(Reason.GONE, "the key no longer exists")
 
 

@@ -136,7 +136,6 @@ PASSWORD_VARIABLE: Final = "REDISCLI_AUTH"  # noqa: S105 - the name of a variabl
 SENTINEL_PASSWORD_VARIABLE: Final = "RTUI_SENTINEL_AUTH"  # noqa: S105 - the name of a variable
 KEY_PASSWORD_VARIABLE: Final = "RTUI_KEY_PASSWORD"  # noqa: S105 - the name of a variable
 _TLS_PARTS: Final = ("cacert", "cacertdir", "cert", "key", "sni")
-
 READ_KEYS: Final = "rtui report, check, patterns, export, diff and open read it."
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -391,10 +390,7 @@ TARGET: Final = "[TARGET]"
 
 
 def connection_options(function: Callable[..., Any], *, arguments: str | None = TARGET) -> Callable[..., Any]:
-    """Decorate a command: it gets the options as one `ConnectionOptions`, named `connection`.
-
-    Without `arguments` the server is named by options only, as where the arguments are keys.
-    """
+    """Give a command its options as `connection`; without `arguments` the server is named by options only."""
     names = [field.name for field in fields(ConnectionOptions)]
 
     @functools.wraps(function)

@@ -199,10 +199,7 @@ def _options(
 
 
 def _columns(text: str | None, query: Query, order: MatchOrder | None, file: Output) -> list[str]:
-    """Return the columns beside the name: those that are wanted, else the facts of terms and order.
-
-    Text that no terminal shows has bare names.
-    """
+    """Text that no terminal shows has bare names."""
     from rtui.analysis.query.terms import Fact  # noqa: PLC0415 - the help must not wait for it
 
     if text is not None:

@@ -85,10 +85,7 @@ class Result:
 def find(
     target: Target, query: Query, options: FindOptions, output: FoundKeys, *, log: CommandLog | None = None
 ) -> Result:
-    """Connect, search, write and disconnect; what is sent is kept in `log`.
-
-    Raises ReaderGone, OutputError, and as `connected`.
-    """
+    """Raises ReaderGone, OutputError, and as `connected`."""
     return asyncio.run(_find(target, query, options, output, log))
 
 

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from rtui.server.options import RegistryChoice
 
 FORMATS: Final = ("text", "json", "md", "html", *METRICS)
-
 ROUND_S: Final = 1.0
 
 
@@ -190,10 +189,7 @@ def registries(choice: RegistryChoice) -> Any:
 def _asked(
     targets: Sequence[Target], choice: RegistryChoice, timeout_s: float | None, log_file: Path | None
 ) -> tuple[list[FleetServer], int]:
-    """Ask all servers twice; return them with their findings, and the exit code of the signal that ended it, or 0.
-
-    Raises EndedBySignal if it was ended before any server has answered.
-    """
+    """Return the exit code of the signal that ended it, else 0; raises EndedBySignal before any server has answered."""
     from rtui.cli.run import Interrupts, command_log  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.health.fleet import Fleet  # noqa: PLC0415
     from rtui.server.user.ending_signals import EndedBySignal  # noqa: PLC0415

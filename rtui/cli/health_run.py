@@ -104,10 +104,7 @@ def views_of(
 
 
 def written(file: Output, judged: Judged, sections: Sequence[str]) -> str:
-    """Return the samples interpreted in the format of a file; empty before the first sample.
-
-    Text is a summary, unless it is of `sections`.
-    """
+    """Return an empty text before the first sample; text is a summary, unless it is of `sections`."""
     form = file.form
     views = judged.views()
     if not views:

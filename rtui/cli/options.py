@@ -151,10 +151,7 @@ workers_option: Final = click.option(
 
 
 def result_options(*formats: str, otherwise: str = "text", is_older: bool = False) -> Decorator:
-    """Decorate a command that writes results: it gets `file`, an Output in one of the formats, `text` without any.
-
-    `otherwise` is the format of files whose ending says nothing; commands that are `is_older` had --json.
-    """
+    """`otherwise` is the format of files whose ending says nothing; commands that are `is_older` had --json."""
     choice = click.option("--format", "form", type=click.Choice(formats), help="Output format (by FILE, else text).")
     place = click.option(
         "-o", "--output", metavar="FILE", type=FILE_NAME, default=STANDARD_STREAM, help="Output file; - for stdout (-)."

@@ -172,10 +172,7 @@ class Output:
             raise OutputError(str(self.path), error) from None
 
     def write(self, text: str | bytes) -> None:
-        """Write it. A file is replaced as a whole or not at all and keeps its permissions; devices and pipes are not.
-
-        Raises OutputError, and ReaderGone.
-        """
+        """A file is replaced as a whole or not at all and keeps its permissions. Raises OutputError, and ReaderGone."""
         with self.opened() as write:
             write(text)
 
@@ -267,10 +264,7 @@ def write_failure(output: Output, form: str, command: str, error: RtuiError, cod
 
 
 def _resolved(path: Path) -> tuple[Path, bool]:
-    """Return the path with links resolved, and whether it is a device, pipe or socket, which no file may replace.
-
-    Raises OSError for a folder.
-    """
+    """Return the path with links resolved, and whether it is a device, pipe or socket; raises OSError for a folder."""
     resolved = Path(os.path.realpath(path))
     if resolved.is_dir():
         raise IsADirectoryError(0, "It is a folder")

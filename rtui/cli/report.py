@@ -85,10 +85,7 @@ def command(connection: ConnectionOptions, *, file: Output, keep: bool, **asked:
 
 
 def _report(target: Target, asked: dict[str, Any], file: Output, *, keep: bool) -> int:
-    """Analyse, write the report, print what it lacks on standard error, and return the exit code.
-
-    Text for a terminal has its width, and is in ASCII if that can't do more.
-    """
+    """Text for a terminal has its width, and is in ASCII if that can't do more."""
     from rtui.cli.run import analyse, command_log  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
@@ -267,10 +264,7 @@ def _export(target: Target, asked: dict[str, Any], file: Output, *, is_folder: b
 
 @contextmanager
 def _new_folder(path: Path) -> Iterator[Path]:
-    """Give a folder, which takes the place of the one at the path, if that is empty, after the block.
-
-    Raises OutputError; after an exception there is nothing.
-    """
+    """Give a folder that takes the place of the empty one or of none after the block; raises OutputError."""
     try:
         part = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", suffix=".part", dir=path.parent))
         try:

@@ -64,10 +64,7 @@ class Result:
 
 @contextmanager
 def command_log(path: Path | None) -> Iterator[CommandLog]:
-    """Give a log for a connection, whose entries are written to a file if there is one.
-
-    Why they can't be is said once on standard error, at the end; nothing else depends on it.
-    """
+    """Why entries can't be written is said once on standard error, at the end; nothing else depends on it."""
     log = CommandLog()
     if path is None:
         yield log
@@ -110,10 +107,7 @@ async def connected(
 
 
 def analyse(target: Target, options: AnalysisOptions, *, log: CommandLog | None = None) -> Result:
-    """Connect, analyse and disconnect; commands are kept in `log`. Raises as `connected`.
-
-    A file of keys is read instead: raises UnreadableKeysError.
-    """
+    """Commands are kept in `log`. Raises as `connected`, and UnreadableKeysError for a file of keys."""
     use_one_heap()
     if target.keys is not None:
         return analyse_keys([target.keys], options)

@@ -142,7 +142,6 @@ class PatternTable(_Table, frozen=True):
 
 
 _Count = Annotated[int, Meta(ge=1, le=1 << 20)]
-
 StyleName = Literal["lower", "camel", "pascal", "snake", "kebab", "upper"]
 
 
@@ -236,7 +235,6 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 T = TypeVar("T")
-
 _LENGTH: Final = re.compile(r"\s*(?:(\d{1,4})|(\d{1,4})\s*\.\.\s*(\d{1,4})?|<=\s*(\d{1,4})|>=\s*(\d{1,4}))\s*")
 
 
@@ -412,8 +410,7 @@ class EntryReader:
     def _template(
         self, text: str, pattern: Pattern, values: Mapping[str, Values], more: Sequence[str], place: TomlPath
     ) -> Pattern | None:
-        """Return a name made of the placeholders of a pattern and of `more`; None, with a recorded mistake, if it is
-        wrong."""
+        """Return a name of the placeholders of a pattern and of `more`; None, with a mistake recorded, if wrong."""
         alone = {name: Values(ANY_DEPTH) for name in more if in_angles(text) == f"<{name}>"}
         template = self._pattern(text, {**values, **alone}, place)
         if template is None:

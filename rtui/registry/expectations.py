@@ -284,8 +284,7 @@ class Reference:
     """The pattern of a key that must hold the same value."""
 
     def names(self, fields: Mapping[str, bytes], values: Sequence[bytes]) -> list[bytes]:
-        """Return the names that a key points to; `fields` are the placeholders of its name, `values` the values found
-        in it."""
+        """`fields` are the placeholders of the key's name, `values` the values found in it."""
         name = self.source.placeholder
         if name is None:
             filled = self.target.filled(fields)
@@ -310,8 +309,7 @@ class Incoming(NamedTuple):
 def incoming(
     patterns: Sequence[Pattern], references: Sequence[tuple[int, Reference]], key: bytes
 ) -> Iterator[Incoming]:
-    """Yield the keys that should point to a key, as far as names determine them; `references` are (pattern index,
-    reference)."""
+    """Yield the keys that should point to a key, by their names; `references` are (pattern index, reference)."""
     for index, reference in references:
         fields = reference.target.fields(key)
         if fields is None:
@@ -338,10 +336,7 @@ def json_steps(path: str) -> tuple[str | None, ...]:
 
 
 def json_values(text: bytes, path: str) -> list[bytes] | None:
-    """Return the texts and whole numbers at a path of a JSON document; None if it is not JSON.
-
-    Reads the whole document: the caller bounds its size.
-    """
+    """Return the texts and whole numbers at a path of a whole JSON document, whose size the caller bounds."""
     try:
         found: list[Any] = [msgspec.json.decode(text)]
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):

@@ -38,7 +38,6 @@ from rtui.registry.registry import (
 from rtui.registry.rules import RULES, ParameterValue, RuleLevels, Severity
 
 MOST_BYTES: Final = 4 << 20
-
 MOST_WARNINGS: Final = 50
 
 
@@ -76,9 +75,7 @@ def _file_problem(file: str, what: str) -> RegistryProblem:
 
 
 _POSITION: Final = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.DOTALL)
-
 S = TypeVar("S", bound=msgspec.Struct)
-
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$(.*)`)?", re.DOTALL)
 _INVALID: Final = re.compile(r"(.*?)(?: - at `\$(.*)`)?", re.DOTALL)
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")

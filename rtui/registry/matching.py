@@ -81,7 +81,11 @@ class _Shape:
     def sequence(self) -> Sequenced:
         """The sequence of its keys; the beginning of it if the pattern is open."""
         segments = self.segments if self.is_open else self.segments[:-1]
-        return _sequence([segment.separator for segment in segments], self.pattern.separators)
+        separators = [segment.separator for segment in segments]
+        known = self.pattern.separators
+        if len(known) < 2:
+            return len(separators) + 1
+        return (b"" if _are_bytes(known) else _BETWEEN).join(separators)
 
     def fits(self, sequence: Sequenced, segments: int) -> bool:
         own = self.sequence
@@ -172,12 +176,6 @@ def _mean_remaining(shapes: Sequence[_Shape], place: Place) -> float:
         counts[shape.text(place)] += 1
     others = counts.pop(None, 0)
     return (sum(count * (count + others) for count in counts.values()) + others * others) / len(shapes)
-
-
-def _sequence(separators: Sequence[bytes], known: Sequence[bytes]) -> Sequenced:
-    if len(known) < 2:
-        return len(separators) + 1
-    return (b"" if _are_bytes(known) else _BETWEEN).join(separators)
 
 
 def _are_bytes(separators: Sequence[bytes]) -> bool:

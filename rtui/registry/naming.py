@@ -133,13 +133,11 @@ NAME_RULES: Final = (
 ) = (1 << at for at in range(len(NAME_RULES)))  # fmt: skip
 
 ALL_RULES: Final = (1 << len(NAME_RULES)) - 1
-
 DEFAULT_LONGEST: Final = 50
 DEFAULT_HARDEST: Final = 1_024
 DEFAULT_SHORTEST: Final = 3
 DEFAULT_DEEPEST: Final = 8
 DEFAULT_OTHERS: Final = "/|;#,."
-
 _WHITESPACE: Final = b" \t\n\r\v\f"
 _QUOTES: Final = b"\"'`"
 _CONTROL: Final = bytes({*range(0x20), 0x7F, *b"\\"} - set(_WHITESPACE))

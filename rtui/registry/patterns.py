@@ -243,9 +243,7 @@ LONGEST_KEY: Final = 4_096
 """The longest key, in bytes, that is matched: the time would grow with the square of its length."""
 
 MOST_PLACEHOLDERS: Final = 3
-
 UNNAMED: Final = ("*", "**")
-
 _NAME: Final = r"(?:[A-Za-z_][A-Za-z0-9_-]*|\*{1,2})"
 _TOKEN: Final = re.compile(
     rf"\{{\{{|\}}\}}|<(?P<name>{_NAME})>|\{{(?P<braced>{_NAME})\}}|\{{(?P<tag>[^{{}}]*<{_NAME}>[^{{}}]*)\}}"
@@ -443,10 +441,7 @@ def _is_free(part: Part) -> bool:
 
 
 def read_pattern(text: str, values: Mapping[str, Values], separators: Sequence[bytes]) -> Pattern:
-    """Read a pattern; `values` are the values of placeholders by name. Raises PatternError.
-
-    `separators` come longest first.
-    """
+    """`values` are those of placeholders by name, `separators` come longest first; raises PatternError."""
     parts = _joined(tuple(_parts(text, values)))
     pattern = Pattern(in_angles(text), tuple(separators), tuple(_segments(parts, separators)))
     _check(pattern)

@@ -192,7 +192,6 @@ class Registry:
 
 
 FILE_NAME: Final = "rtui.toml"
-
 SHIPPED: Final = Path(__file__).parent / "registries"
 
 

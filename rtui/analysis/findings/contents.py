@@ -96,7 +96,6 @@ MOST_PLACES: Final = 20
 """Findings of one rule that are listed, the most costly ones."""
 
 MOST_PURPOSES: Final = 3
-
 _TEXT: Final = 120
 
 
@@ -274,10 +273,7 @@ class FindingsComparison:
 
 
 def compare_findings(before: Report, after: Report, levels: RuleLevels | None = None) -> FindingsComparison:
-    """Compare the findings of two reports.
-
-    `levels` are their severities and parameters; by default those of the second report, else of the first.
-    """
+    """`levels` are by default those of the second report, else of the first."""
     if levels is None:
         levels = levels_of(after if after.summary.rules else before)
     was = findings(before, levels, most_places=None)

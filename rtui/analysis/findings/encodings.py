@@ -97,7 +97,6 @@ MOSTLY: Final = 0.5
 """A share from which on keys of a pattern expire, or are not tiny."""
 
 MOST_NAMED: Final = 4
-
 _VERSION: Final = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})(?![0-9])")
 _MEASURED: Final = ("redis", "valkey")
 _SMALL_ENTRIES: Final = ("valkey", (9, 0))
@@ -290,7 +289,6 @@ def _tiny(basis: Basis, path: Sequence[Node], keys: Figure, others: float, *, is
 
 
 OVER: Final = "encoding-over"
-
 _LARGE: Final = {b"hash": (b"hashtable",), b"set": (b"hashtable",), b"zset": (b"skiplist",)}
 _NUMBERS: Final = b"intset"
 """The encoding of sets of numbers, which has a limit of its own."""

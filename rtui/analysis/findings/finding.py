@@ -240,10 +240,7 @@ def of_server(
     example_keys: tuple[bytes, ...] = (),
     is_worse: bool = False,
 ) -> Finding:
-    """Return a finding about a server; texts are safe, `where` is the node unless given, `command` a redis-cli line.
-
-    One that `is_worse` than most of its rule is an error, unless the registry sets the severity of the rule.
-    """
+    """`where` is the node unless given; one that `is_worse` is an error, unless the registry sets the severity."""
     is_error = is_worse and not view.levels.is_set(rule)
     return Finding(
         rule=rule,
@@ -447,10 +444,7 @@ class Finder(Generic[B]):
 def judge(
     finders: Iterable[Finder[B]], basis: B, levels: RuleLevels, *, in_doubt: bool, most_places: int | None = None
 ) -> Found:
-    """Return the findings of finders that apply and are on, in their order; with `in_doubt` also of doubtful ones.
-
-    Of each rule the `most_places` most costly findings are listed, None for all.
-    """
+    """With `in_doubt` doubtful rules are looked at, too; of each the `most_places` most costly findings are listed."""
     findings: list[Finding] = []
     unlisted, unjudged, checked = [], [], []
     for finder in finders:

@@ -42,9 +42,7 @@ CLIFF: Final = "expiry-cliff"
 MIXED: Final = "ttl-mixed"
 LOCK_WITHOUT_TTL: Final = "lock-without-ttl"
 LOCK_LONG: Final = "lock-long"
-
 _WORD: Final = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+")
-
 _NAME_LIMIT: Final = 120
 _NAMED: Final = 3
 
@@ -60,10 +58,7 @@ def such_as(path: Sequence[Node], is_one: Callable[[Node], bool]) -> Iterator[Sa
 
 
 def cliffs(basis: Basis) -> Iterator[Finding]:
-    """Find the stretches of time in which a large share of a namespace expires.
-
-    Of a namespace and a sub-namespace with the same cliff, only the inner one is reported.
-    """
+    """Of a namespace and a sub-namespace with the same cliff, only the inner one is reported."""
     share, keys = basis.number(CLIFF, "share"), basis.number(CLIFF, "keys")
     within_s = basis.number(CLIFF, "within") / 1000
     found = [
@@ -118,10 +113,7 @@ def _times(one: Cliff, made_at_s: float) -> str:
 
 
 def mixed(basis: Basis) -> Iterator[Finding]:
-    """Find patterns of which nearly all keys expire.
-
-    Only single patterns are judged: a namespace may well have lasting settings beside expiring sessions.
-    """
+    """Only single patterns are judged: a namespace may well have lasting settings beside expiring sessions."""
     share, keys = basis.number(MIXED, "share"), basis.number(MIXED, "keys")
     has_lock_rule = basis.severity(LOCK_WITHOUT_TTL) is not Severity.OFF
     for path, lock_at in _with_locks(basis.report.summary.root, lock_words(basis.levels)):
@@ -219,7 +211,6 @@ def is_lock(name: bytes, words: frozenset[bytes]) -> bool:
 
 BIG: Final = "key-big"
 IDLE: Final = "key-idle"
-
 MOST_EXAMPLES: Final = 3
 
 
@@ -443,7 +434,6 @@ def _of_key(basis: Basis, rule: str, one: KeyRecord, title: str, command: str) -
 
 DANGLING: Final = "reference-dangling"
 TWIN: Final = "reference-twin"
-
 ALL_NOTE: Final = SafeText("the query matches all keys of the pattern: queries do not follow references")
 
 

@@ -69,10 +69,7 @@ def shares_unknown(basis: Basis) -> str:
 
 
 def skewed_tags(basis: Basis) -> Iterator[Finding]:
-    """Find hash tags that put a large share of all keys, or of all bytes, on one slot.
-
-    Only known figures of all keys are compared; in an estimate the tag's lower bound with the upper bound of the total.
-    """
+    """Only known figures are compared; in an estimate the tag's lower bound with the upper bound of the total."""
     share = basis.number(SKEW, "share")
     whole = basis.report.summary.root.stats
     for tag in basis.report.summary.slots.tags:
@@ -138,13 +135,10 @@ OF_NAMESPACES: Final = frozenset({"tag-skew", "name-java-serialised"})
 """Rules about names that are broken by many together, whatever a registry says."""
 
 NAMES: Final = tuple(rule.id for rule in RULES.values() if rule.family is Family.NAMES and rule.id not in OF_NAMESPACES)
-
 UNREGISTERED: Final = "key-unregistered"
 UNUSED: Final = "pattern-unused"
 DEPRECATED: Final = "pattern-deprecated"
-
 RULE_WAS_OFF: Final = "the report was made with a registry that turns the rule off"
-
 MOST_EXAMPLES: Final = 3
 _NAME_LIMIT: Final = 120
 
@@ -288,10 +282,7 @@ def unused(basis: Basis) -> Iterator[Finding]:
 
 
 def _without_keys(basis: Basis) -> Iterator[EntryReport]:
-    """Yield the patterns without keys that should have some.
-
-    Those that are to be retired should have none, and of an included registry not everything is used.
-    """
+    """Patterns to be retired should have no keys, and of an included registry not everything is used."""
     for entry in basis.entries:
         if not (entry.inspected_keys or entry.deprecated or entry.origin):
             yield entry
@@ -340,21 +331,17 @@ def unregistered(basis: Basis) -> Iterator[Finding]:
     for one in single:
         keys = basis.keys(one.keys)
         memory = amount(basis.cells.amount(one.memory_bytes, "memory"))
-        yield _unregistered(basis, one, keys, memory)
+        (path,) = _paths(basis, [one])
+        name = display(one.namespace, limit=_NAME_LIMIT) or "no namespace"
+        has = "has" if keys.figure == 1 else "have"
+        title = f"{keys.keys()} of {name} {has} no registered pattern"
+        evidence = list(_examples(one.examples))
+        yield of_namespace(basis, UNREGISTERED, path, title=title, keys=keys, memory=memory, evidence=evidence)
     if others:
         keys = basis.keys(total([one.keys for one in others]))
         sizes = [one.memory_bytes for one in others if one.memory_bytes is not None]
         memory = amount(basis.cells.part(total(sizes), len(sizes) == len(others))) if sizes else None
         yield _small_unregistered(basis, others, keys, memory)
-
-
-def _unregistered(basis: Basis, one: UnregisteredReport, keys: Amount, memory: Amount | None) -> Finding:
-    (path,) = _paths(basis, [one])
-    name = display(one.namespace, limit=_NAME_LIMIT) or "no namespace"
-    has = "has" if keys.figure == 1 else "have"
-    title = f"{keys.keys()} of {name} {has} no registered pattern"
-    evidence = list(_examples(one.examples))
-    return of_namespace(basis, UNREGISTERED, path, title=title, keys=keys, memory=memory, evidence=evidence)
 
 
 def _paths(basis: Basis, wanted: Sequence[UnregisteredReport]) -> list[tuple[Node, ...]]:

@@ -314,7 +314,6 @@ def _figures(then: Sequence[Panel], now: Sequence[Panel]) -> tuple[tuple[Panel, 
 
 
 _EXAMPLES: Final = "'used_memory>4GiB', 'used_memory>+20%' or 'new-findings>0'"
-
 _THOUSANDS: Final = {"k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SIZES: Final = {"B": 1, "k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _TIMES: Final = {

@@ -43,7 +43,6 @@ _EXPECTED: Final = frozenset({
 
 MOST_EXAMPLES: Final = 3
 _NAME_LIMIT: Final = 60
-
 Counts = Mapping[str, int]
 
 

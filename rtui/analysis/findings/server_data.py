@@ -49,7 +49,6 @@ _WHAT: Final = {
     "aof_last_write_status": "the last AOF write",
 }
 MOST_NODES: Final = 5
-
 _NAME_LIMIT: Final = 60
 _REPLICATION_LINE: Final = "redis-cli INFO replication"
 

@@ -140,10 +140,7 @@ _FATES: Final = (
 
 
 def finding_listing(found: FindingsComparison, top: int, listed: Sequence[FindingFate] = _FATES) -> GroupedRows:
-    """Return compared findings by fate, the `top` first of each, errors first.
-
-    Findings of other fates are counted.
-    """
+    """Return findings by fate, the `top` first of each, errors first; those of other fates are counted."""
     groups = []
     for fate in listed:
         members = sorted(found.of_fate(fate), key=lambda one: one.finding.severity is not Severity.ERROR)

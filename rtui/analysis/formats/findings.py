@@ -144,10 +144,7 @@ def findings_sarif(report: Report, found: Found, places: Mapping[str, SourcePlac
 
 
 def servers_sarif(nodes: Mapping[str, Found], failures: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return one log with one run for the findings of all nodes, by their names: GitHub takes no more than 20 runs.
-
-    `failures` are sentences that say why nodes have not answered last.
-    """
+    """Return one run for all nodes: GitHub takes no more than 20. `failures` say why nodes have not answered last."""
     checked = tuple(dict.fromkeys(rule for found in nodes.values() for rule in found.checked))
     results: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
@@ -274,10 +271,7 @@ def findings_junit(report: Report, found: Found, fail_on: Severity) -> str:
 def servers_junit(
     nodes: Mapping[str, tuple[float, Found]], fail_on: Severity, failures: Mapping[str, str] = MappingProxyType({})
 ) -> str:
-    """Return the document of the findings of nodes, a suite each; by their names, with the time in seconds.
-
-    `failures` are sentences that say why nodes have not answered last.
-    """
+    """Return a suite for each node, by its name, with the time in seconds; `failures` say why others did not answer."""
     suites = [
         _suite(f"rtui health {node}", {"node": node}, found, fail_on, made_at_s=made_at_s)
         for node, (made_at_s, found) in nodes.items()
@@ -306,7 +300,13 @@ def _suite(
     if unfinished:
         _error_case(suite, "rtui.coverage", "Every key is inspected", unfinished)
     for one in found.findings:
-        _finding_case(suite, one, is_failure=reaches(one.severity, fail_on))
+        case = SubElement(suite, "testcase", classname=f"rtui.{one.rule}", name=_text(one.where), time="0")
+        text = _text("\n".join(_lines(one)))
+        if reaches(one.severity, fail_on):
+            failure = SubElement(case, "failure", type=one.severity.value, message=_text(one.title))
+            failure.text = text
+        else:
+            SubElement(case, "system-out").text = f"{one.severity}: {text}"
     _quiet_cases(suite, found, unfinished)
     return _counted(suite, elapsed_s, made_at_s)
 
@@ -338,16 +338,6 @@ def _document(title: str, suites: Sequence[Element]) -> str:
 def _error_case(suite: Element, classname: str, name: str, message: str, more: str = "") -> None:
     case = SubElement(suite, "testcase", classname=classname, name=_text(name), time="0")
     SubElement(case, "error", type="error", message=_text(message)).text = _text(more or message)
-
-
-def _finding_case(suite: Element, one: Finding, *, is_failure: bool) -> None:
-    case = SubElement(suite, "testcase", classname=f"rtui.{one.rule}", name=_text(one.where), time="0")
-    text = _text("\n".join(_lines(one)))
-    if is_failure:
-        failure = SubElement(case, "failure", type=one.severity.value, message=_text(one.title))
-        failure.text = text
-    else:
-        SubElement(case, "system-out").text = f"{one.severity}: {text}"
 
 
 def _lines(one: Finding) -> Iterator[str]:

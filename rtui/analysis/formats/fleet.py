@@ -176,10 +176,7 @@ _SUMMARY: Final = ("server", "state", "worst", "version", "role", "used_memory",
 
 
 def fleet_table(servers: Sequence[FleetServer], columns: Sequence[str] = ()) -> Table:
-    """Return a row for each server, those in the worst state first; subjects are addresses.
-
-    `columns` are the ids of those that are wanted; empty for all.
-    """
+    """Return a row for each server, the worst state first; subjects are addresses, `columns` ids, empty for all."""
     order = sorted(servers, key=lambda one: STATES.index(one.state))
     all_columns = (_SERVER, _STATE, _WORST, *_FIGURES, *([_LABELS] if any(one.labels for one in servers) else []))
     kept = [at for at, one in enumerate(all_columns) if not columns or one.id in columns]

@@ -85,7 +85,6 @@ MOST_WORST: Final = 12
 MOST_NODES: Final = 12
 FINDING_LIMIT: Final = 130
 _MORE: Final = "More: --section findings, memory, load, slow, persistence, replication, clients, configuration, or all."
-
 _TILES: Final = ("used_memory", "instantaneous_ops_per_sec", "hit_ratio", "connected_clients")
 MOST_FINDINGS: Final = 100
 
@@ -254,7 +253,11 @@ def _summary(pages: Sequence[NodePage]) -> Iterator[Block]:
         *about, moment = page.facts
         yield Paragraph((" · ".join([page.view.latest.node, *about, page.word]), moment, *page.bases))
     else:
-        yield _states_table(pages)
+        table = _nodes_table(pages)
+        kept = [at for at, column in enumerate(table.columns) if column.id in _STATES]
+        rows = tuple(tuple(row[at] for at in kept) for row in table.rows[:MOST_NODES])
+        note = f"The first {MOST_NODES} of {len(pages):,}." if len(pages) > MOST_NODES else ""
+        yield Table(table.id, table.title, tuple(table.columns[at] for at in kept), rows, note=note)
     if any(page.compared is not None for page in pages):
         yield from (block for page in pages for block in _fates(page))
     else:
@@ -267,14 +270,6 @@ def _nodes_table(pages: Sequence[NodePage]) -> Table:
     named = [(SafeText(one.view.latest.node), one) for one in pages]
     wrong = {name: one.health.headline for name, one in named if one.health.headline}
     return nodes_table({name: one.view.latest for name, one in named}, wrong)
-
-
-def _states_table(pages: Sequence[NodePage]) -> Table:
-    table = _nodes_table(pages)
-    kept = [at for at, column in enumerate(table.columns) if column.id in _STATES]
-    rows = tuple(tuple(row[at] for at in kept) for row in table.rows[:MOST_NODES])
-    note = f"The first {MOST_NODES} of {len(pages):,}." if len(pages) > MOST_NODES else ""
-    return Table(table.id, table.title, tuple(table.columns[at] for at in kept), rows, note=note)
 
 
 def _worst_findings(pages: Sequence[NodePage]) -> Iterator[Block]:

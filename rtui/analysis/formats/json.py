@@ -73,7 +73,6 @@ from rtui.registry.patterns import in_angles
 from rtui.registry.rules import Severity
 
 REPORT_FORMAT: Final = "rtui report"
-
 SCHEMA: Final = 3
 
 OLDEST_SCHEMA: Final = 2
@@ -87,7 +86,6 @@ DEEPEST: Final = 400
 
 TEXT_LIMIT: Final = 4096
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
-
 _GZIP: Final = b"\x1f\x8b"
 _LABEL_BYTES: Final = 512
 _OPEN_LEVELS: Final = 3
@@ -252,10 +250,7 @@ def write_json(report: Report) -> str:
 
 
 def read_json(text: str | bytes) -> Report:
-    """Return the report in a file. Raises ReportFormatError with fault and place for any other file.
-
-    Nothing in the file is trusted: not its types, sizes, numbers or texts.
-    """
+    """Raises ReportFormatError with fault and place. Nothing in the file is trusted: types, sizes, numbers, texts."""
     text = _unpacked(text)
     try:
         if _version(text) < SCHEMA:
@@ -269,7 +264,11 @@ def read_json(text: str | bytes) -> Report:
     except msgspec.ValidationError as error:
         raise ReportFormatError(_sentence(str(error))) from error
     except msgspec.DecodeError as error:
-        _check_utf8(text)
+        try:
+            if isinstance(text, bytes):
+                text.decode()
+        except UnicodeDecodeError as error:
+            raise ReportFormatError(f"The file is not UTF-8 (byte {error.start:,})") from error
         raise ReportFormatError(f"The file is not JSON: {display_text(str(error), limit=100)}") from error
 
 
@@ -288,10 +287,7 @@ def read_keys_head(text: str) -> KeysHead:
 
 
 def read_headline(text: bytes) -> Headline:
-    """Return the entry of a report in a list, a fraction of the work of `read_json`.
-
-    Raises ReportFormatError.
-    """
+    """Return the entry of a report in a list, a fraction of the work of `read_json`; raises ReportFormatError."""
     data = _unpacked(text)
     try:
         _version(data)
@@ -504,12 +500,3 @@ def _sentence(message: str) -> str:
         return display_text(f"{place}.{what.rpartition(' ')[2]}".lstrip(".") + " is missing", limit=200)
     what = what.replace("Invalid enum value ", "should be one of the words of the schema, not ")
     return display_text(f"{place or 'the document'} {what}", limit=200)
-
-
-def _check_utf8(text: str | bytes) -> None:
-    """Raise ReportFormatError for bytes that are no UTF-8, which msgspec reports as malformed JSON only."""
-    try:
-        if isinstance(text, bytes):
-            text.decode()
-    except UnicodeDecodeError as error:
-        raise ReportFormatError(f"The file is not UTF-8 (byte {error.start:,})") from error

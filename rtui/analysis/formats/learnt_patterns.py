@@ -458,10 +458,7 @@ def expected_size(one: Learnt) -> str | None:
 
 
 def write_registry(head: Head, learnt: LearntPatterns, errors: Sequence[str] = ()) -> str:
-    """Return the draft of a registry, in TOML; the registry loader reads it without a warning.
-
-    `errors` are the rules that the keyspace breaks today as errors: in the draft they are warnings.
-    """
+    """`errors` are the rules that the keyspace breaks today as errors: in the draft they are warnings."""
     lines = [f"# {line}" for line in _introduction(head, learnt)]
     lines += ["", f"title = {_toml(head.server.label or 'keys')}"]
     lines.append(f"separators = [{', '.join(_toml(one.decode('utf-8', 'replace')) for one in learnt.separators)}]")

@@ -163,7 +163,6 @@ _SUFFIXES: Final = {
 """The suffix of names and the factor of values of fields that only rtui has, by unit."""
 
 _UNIT_WORDS: Final = re.compile(r"_(?:in_seconds|seconds|sec|usec|milliseconds|bytes|ratio|perc|kbps)\Z")
-
 _Samples = Iterable[tuple[Mapping[str, str], float | None]]
 
 
@@ -217,10 +216,7 @@ def _written(metrics: Iterable[Metric], form: str) -> str:
 
 
 def health_metrics(views: Sequence[HealthView], failed: Collection[str] = (), form: str = PROMETHEUS) -> str:
-    """Return all metrics of the latest sample of each node; `failed` nodes gave no answer last.
-
-    With a report of the keys also those of its patterns.
-    """
+    """`failed` nodes gave no answer last; with a report of the keys also the metrics of its patterns."""
     judged = {view.latest.node: server_findings(view) for view in views}
     reports = {id(view.report): view.report for view in views if view.report is not None}
     return _written([*_servers(views, failed), *_rules(judged), *_reports(list(reports.values()))], form)

@@ -41,7 +41,6 @@ SLOT: Final = "slot"
 """The column that is no fact: it follows from the name."""
 
 _FACTS: Final = [fact for fact in Fact if fact not in (Fact.NAME, Fact.VALUE)]
-
 FIELD_NAMES: Final = {**{fact.value: fact.field for fact in _FACTS}, "type": "type", SLOT: SLOT}
 LONGEST_TEXT: Final = 1 << 20
 """Longer names and texts are shortened where they are only shown."""

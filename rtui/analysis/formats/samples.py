@@ -51,10 +51,8 @@ def event_line(event: Struct | dict[str, Any]) -> bytes:
 
 
 FORMAT: Final = "rtui samples"
-
 KIND: Final = "sample"
 MAX_LINE_BYTES: Final = 8 << 20
-
 MAX_TEXT: Final = 4096
 MAX_NODES: Final = 2_000
 

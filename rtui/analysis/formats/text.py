@@ -21,7 +21,6 @@ from rtui.keyspace.text.display import Display, display_text
 from rtui.registry.rules import Severity
 
 DEFAULT_WIDTH: Final = 110
-
 _NARROWEST_NAME: Final = 16
 _GOOD_NAME: Final = 32
 """Most characters of a name if columns have to follow below the others."""

@@ -22,7 +22,6 @@ from rtui.keyspace.text.display import SafeText
 FAILING: Final = "persistence-failing"
 FORK: Final = "fork-slow"
 HUGE_PAGES: Final = "huge-pages"
-
 GIB: Final = 1 << 30
 
 USUAL_FORK_S_A_GIB: Final = (0.009, 0.013)
@@ -112,12 +111,10 @@ def _fork_said(view: HealthView) -> str:
 CLUSTER: Final = "cluster-failing"
 NODES: Final = "cluster-node-down"
 SENTINELS: Final = "sentinels-failing"
-
 _NODE: Final = Column("node", "node", Unit.NAME)
 _ROLE: Final = Column("role", "role", Unit.TEXT, 8)
 _LINK: Final = Column("link", "link", Unit.TEXT, 12, "State of the cluster bus link")
 _SLOTS: Final = Column("slots", "slots", Unit.NUMBER, 6)
-
 _SENTINEL: Final = Column("sentinel", "Sentinel", Unit.TEXT, 21)
 _SAYS: Final = Column(
     "says", "says", Unit.TEXT, 0, "s_down: this Sentinel cannot reach the primary; o_down: a quorum agrees"
@@ -216,14 +213,12 @@ BROKEN: Final = "replication-broken"
 LAGGING: Final = "replica-lagging"
 MISSING: Final = "replica-missing"
 BACKLOG: Final = "backlog-short"
-
 ROLES: Final = {"master": "primary", "slave": "replica"}
 
 LEAST_S: Final = 10.0
 """Rates of a shorter session say little of the usual load."""
 
 _NOT_PARTIAL: Final = "the backlog was too short, or the replica had other data"
-
 _REPLICA: Final = Column("replica", "replica", Unit.NAME)
 _STATE: Final = Column("state", "state", Unit.TEXT, 12)
 _BEHIND: Final = Column("behind", "behind", Unit.BYTES, 9, "Bytes of the replication stream not yet acknowledged")

@@ -27,12 +27,9 @@ HIT_LOW: Final = "hit-ratio-low"
 CPU: Final = "cpu-saturated"
 CHURN: Final = "connection-churn"
 CLIENTS_LIMIT: Final = "clients-limit"
-
 MOST_COMMANDS: Final = 50
-
 MAIN_THREAD: Final = ("used_cpu_user_main_thread", "used_cpu_sys_main_thread")
 WHOLE_PROCESS: Final = ("used_cpu_user", "used_cpu_sys")
-
 _COMMAND: Final = Column("command", "command", Unit.TEXT, 18)
 _CALLS: Final = Column("calls", "calls", Unit.COUNT, 12, "Since start or CONFIG RESETSTAT")
 _SHARE: Final = Column(
@@ -51,7 +48,6 @@ _REJECTED: Final = Column(
     "rejected", "rejected", Unit.COUNT, 9, "Rejected before execution: permissions, arguments, memory"
 )
 _FAILED: Final = Column("failed", "failed", Unit.COUNT, 9, "Ended with an error")
-
 _ERROR: Final = Column("error", "error", Unit.TEXT, 20)
 _TIMES: Final = Column("times", "count", Unit.COUNT, 10, "Since start or CONFIG RESETSTAT")
 _SESSION_TIMES: Final = Column("session_times", "recent", Unit.COUNT, 8, "In this session")
@@ -196,12 +192,9 @@ def _times(one: CommandStats, unknown: Unknown) -> tuple[Cell, Cell, Cell]:
 
 BUFFERS: Final = "output-buffers"
 QUERIES: Final = "query-buffers"
-
 _NAME_LIMIT: Final = 60
 _LIMITS: Final = re.compile(r"(normal|slave|replica|pubsub) (\d{1,18}) (\d{1,18}) (\d{1,18})", re.ASCII)
-
 CLASSES: Final = {"normal": "normal", "slave": "replica", "replica": "replica", "pubsub": "subscriber"}
-
 _ADDRESS: Final = Column("address", "address", Unit.NAME)
 _NAME: Final = Column("name", "name", Unit.NAME, 12)
 _LIBRARY: Final = Column("library", "library", Unit.NAME, 16)
@@ -214,14 +207,11 @@ _CONNECTED: Final = Column("connected", "connected", Unit.DURATION, 9)
 _IDLE: Final = Column("idle", "idle", Unit.DURATION, 7)
 _LAST: Final = Column("last", "last command", Unit.TEXT, 14)
 _STATE: Final = Column("state", "state", Unit.TEXT, 10)
-
 _SUBSCRIPTIONS: Final = Column("subscriptions", "subscribed", Unit.COUNT, 10, "Channels, patterns and shard channels")
-
 _CLIENTS: Final = Column("clients", "clients", Unit.COUNT, 8)
 _HARD: Final = Column("hard", "hard limit", Unit.BYTES, 9)
 _SOFT: Final = Column("soft", "soft limit", Unit.BYTES, 9)
 _FOR: Final = Column("for", "for", Unit.DURATION, 6)
-
 _WHEN: Final = Column("when", "when, UTC", Unit.TIME, 19)
 _PATTERN: Final = Column("pattern", "pattern", Unit.NAME)
 _TOOK: Final = Column("took", "took", Unit.DURATION, 8)

@@ -29,7 +29,6 @@ _ORDERS: Final = {
 }
 
 MOST_NAMESPACES: Final = 3
-
 _NAME_LIMIT: Final = 60
 
 
@@ -163,11 +162,9 @@ _PARTS: Final = (
 )
 
 _DATA: Final = ("used_memory", "used_memory_startup", "used_memory_dataset")
-
 _PART: Final = Column("part", "used for", Unit.TEXT, 0)
 _BYTES: Final = Column("bytes", "memory", Unit.BYTES, 9)
 _OF_USED: Final = Column("share_of_used", "share", Unit.SHARE, 5, "Of used memory")
-
 _DATABASE: Final = Column("db", "db", Unit.NUMBER, 4)
 _EXPIRING: Final = Column("expiring_keys", "with TTL", Unit.KEYS, 11)
 _EXPIRING_SHARE: Final = Column("expiring_share", "share", Unit.SHARE, 5, "Of the keys of the database")

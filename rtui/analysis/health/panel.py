@@ -117,10 +117,7 @@ def plotted(history: Sequence[float | None]) -> list[float]:
 
 
 def chart_bounds(known: Sequence[float]) -> tuple[float, float]:
-    """Return the values at foot and top of a chart of these, one at least.
-
-    It begins at 0, but for values that stay above half of the highest one.
-    """
+    """A chart begins at 0, but for values that stay above half of the highest one."""
     low, high = min(known), max(known)
     low = low if low > high / 2 else min(0.0, low)
     return low, top_of_chart(low, high)
@@ -305,10 +302,7 @@ _UPTIME: Final = Column("uptime", "uptime", Unit.DURATION, 8)
 
 
 def nodes_table(latest: Mapping[SafeText, Sample], wrong: Mapping[SafeText, SafeText]) -> Table:
-    """Return the nodes by the last sample of each, `wrong` ones with the worst finding; subjects are labels.
-
-    Those that stand out come first, each part in the order of the nodes.
-    """
+    """Outliers come first, each part in the order of the nodes; `wrong` nodes have the worst finding as their state."""
     rows = {node: _row(node, sample, wrong.get(node, SafeText("")), latest) for node, sample in latest.items()}
     order = sorted(rows, key=lambda node: (not rows[node][1], not rows[node][2]))
     columns = (_NODE, _STATE, _DIFFERS, _ROLE, *_COMPARED.values(), _LIMIT, _UPTIME)

@@ -37,7 +37,6 @@ CLOCK_SLACK_S: Final = 5.0
 """Seconds that a moment may be later than now: clocks are read one after the other, in whole seconds."""
 
 MAX_SAID: Final = 40
-
 MOST_IMPOSSIBLE: Final = 100
 
 

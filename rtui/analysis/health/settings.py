@@ -136,7 +136,6 @@ _VALUE: Final = Column("value", "value", Unit.TEXT, 12)
 _DEFAULT: Final = Column("default", "default", Unit.TEXT, 8, "Default of this version")
 _CHANGED: Final = Column("changed", "", Unit.TEXT, 7, "Whether it differs from the default")
 _ABOUT: Final = Column("about", "what it does", Unit.TEXT)
-
 _VALUE_LIMIT: Final = 200
 _EMPTY: Final = "(empty)"
 

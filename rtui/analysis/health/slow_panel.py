@@ -108,10 +108,8 @@ def grouped(entries: Iterable[LoggedCommand], folding: NameFolding) -> tuple[Log
 
 SLOW: Final = "command-slow"
 BIG_SLOW: Final = "key-big-slow"
-
 _OFF: Final = "-1"
 _NAME_LIMIT: Final = 60
-
 _COMMAND: Final = Column("command", "command", Unit.TEXT, 14)
 _NAMESPACE: Final = Column("namespace", "key pattern", Unit.NAME)
 _ENTRIES: Final = Column("entries", "entries", Unit.COUNT, 7)
@@ -121,12 +119,10 @@ _LARGEST: Final = Column("largest", "largest", Unit.BYTES, 9)
 _BYTES: Final = Column("bytes", "total", Unit.BYTES, 9)
 _LATEST: Final = Column("latest", "latest, UTC", Unit.TIME, 19)
 _CLIENT: Final = Column("client", "client", Unit.TEXT, 21)
-
 _EVENT: Final = Column("event", "event", Unit.TEXT, 24)
 _NOW: Final = Column("last", "last", Unit.DURATION, 8)
 _HIGHEST: Final = Column("highest", "highest", Unit.DURATION, 8)
 _TIMES: Final = Column("times", "times", Unit.COUNT, 6, "Events remembered by the server: up to 160")
-
 _WHEN: Final = Column("when", "when, UTC", Unit.TIME, 19)
 _TOOK_ONE: Final = Column("took", "took", Unit.DURATION, 8)
 _LINE: Final = Column("line", "command", Unit.TEXT, 0, "The server keeps 32 arguments of up to 128 bytes each")

@@ -114,10 +114,7 @@ class SampleSpan:
 
     @property
     def commands(self) -> dict[str, CommandStats] | None:
-        """The calls of each command meanwhile, rtui's own among them; None if unknown.
-
-        One whose figures have fallen is left out.
-        """
+        """The calls of each command meanwhile, rtui's own among them; one whose figures have fallen is left out."""
         before, after = self.before.commands, self.after.commands
         if not before or not after or not self.is_continuous:
             return None
@@ -138,10 +135,7 @@ def number(sample: Sample, name: str) -> float | None:
 
 
 def _since(before: CommandStats | None, after: CommandStats) -> CommandStats | None:
-    """Return the growth of a command's statistics, without percentiles, which are of the whole time.
-
-    None where calls or their time have fallen.
-    """
+    """Return the growth of a command's statistics, without percentiles; None where calls or their time have fallen."""
     if before is None:
         before = CommandStats(0, 0)
     if after.calls < before.calls or after.took_us < before.took_us:

@@ -102,14 +102,9 @@ def _is_taken_from(one: Node, pattern: Node) -> bool:
     if pattern.kind is not NodeKind.PATTERN or one.separator != pattern.separator:
         return False
     if pattern.is_of_names:
-        return _is_named(one)
+        is_generic = not one.name or (one.kind is NodeKind.PATTERN and one.name in (*FORMS, *ANY_NAMES))
+        return not is_generic and one.kind is not NodeKind.OTHER
     return one.kind is NodeKind.LITERAL and NUMBER in pattern.name and _FORM(one.name).numbered == pattern.name
-
-
-def _is_named(node: Node) -> bool:
-    """Whether a node would be merged into `<*>` if it were light."""
-    is_generic = not node.name or (node.kind is NodeKind.PATTERN and node.name in (*FORMS, *ANY_NAMES))
-    return not is_generic and node.kind is not NodeKind.OTHER
 
 
 def step_of(node: Node) -> PatternStep:
@@ -169,10 +164,7 @@ def cliff_keys(cliff: Cliff, root: Node) -> Behind:
 
 
 def above(key_type: bytes, length: int | None, memory_bytes: int | None) -> Behind | None:
-    """Return the query for the keys of a type above a length or a size; None without any limit.
-
-    All terms of a query must apply, so with both limits the query is for the length.
-    """
+    """All terms of a query must apply, so with both limits the query is for the length."""
     if length is None and memory_bytes is None:
         return None
     of = type_keys(key_type)
@@ -231,10 +223,7 @@ NO_KEYS: Final = SafeText("This row has no keys to search for.")
 
 
 def behind_row(report: Report, table: Table, row: int, before: Report | None = None) -> Behind | SafeText:
-    """Return the query for the row at this index of a table, or a sentence on why there is none.
-
-    `before` is the report that this one is compared with: a namespace may be in that one only.
-    """
+    """`before` is the report that this one is compared with: a namespace may be in that one only."""
     found = _behind(report, table, row, before)
     return within_report(report, found) if isinstance(found, Behind) else found
 
@@ -310,14 +299,10 @@ def _by_cells(table_id: str, cells: tuple[Cell, ...]) -> Behind | SafeText:
         limits = [limit if isinstance(limit, int) else None for limit in cells[1:3]]
         return above(first, limits[0], limits[1]) or NO_KEYS
     if table_id == "keysizes" and isinstance(first, str) and isinstance(second, int):
-        return _key_sizes(first, second)
+        key_type = _KEYSIZES.get(first.removeprefix("distrib_").partition("_")[0].encode())
+        if key_type is None:
+            shown = display_text(first, limit=40)
+            return SafeText(f"The server does not say which type its histogram {shown} is about.")
+        lengths = Bounds(second, 2 * second - 1 if second > 0 else 0)
+        return Behind(query_of(one_of("type", [key_type]), one_of("len", [lengths])))
     return NO_KEYS
-
-
-def _key_sizes(histogram: str, low: int) -> Behind | SafeText:
-    key_type = _KEYSIZES.get(histogram.removeprefix("distrib_").partition("_")[0].encode())
-    if key_type is None:
-        shown = display_text(histogram, limit=40)
-        return SafeText(f"The server does not say which type its histogram {shown} is about.")
-    lengths = Bounds(low, 2 * low - 1 if low > 0 else 0)
-    return Behind(query_of(one_of("type", [key_type]), one_of("len", [lengths])))

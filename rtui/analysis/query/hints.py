@@ -203,7 +203,6 @@ _FREE_ALIASES: Final = frozenset({"namespace", "hashtag", "regex", "regexp"})
 """Names of terms in other tools that hardly any key begins with, whatever follows."""
 
 _WITH_KNOWN: Final = tuple(f"{one.name}:" for one in TERMS.values() if one.known)
-
 _OF_ONE: Final = frozenset({"type", "enc", "tag"})
 _UNLIKELY: Final = frozenset({TEXT, GLOB, REGEX, "in"})
 """Terms that a mistyped name is not taken for: `test:`, `id:` and the like are ordinary beginnings of names."""

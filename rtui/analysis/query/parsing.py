@@ -25,11 +25,8 @@ from rtui.keyspace.text.matching import nearest_word
 from rtui.keyspace.text.quantities import Bounds, ValueSyntaxError
 
 MAX_LINE: Final = 32_768
-
 MAX_TERMS: Final = 64
-
 MAX_VALUES: Final = 512
-
 MAX_VALUE_BYTES: Final = 4_096
 
 _VERY_ALIKE: Final = 0.7
@@ -307,7 +304,6 @@ _NOUNS: Final = {"type": "type", "enc": "encoding"}
 
 
 _COMPARED: Final = re.compile(r"([<>]=?)[0-9].*")
-
 _BETWEEN_VALUES: Final = re.compile(r"[|;/+&]")
 
 

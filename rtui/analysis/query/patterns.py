@@ -57,7 +57,6 @@ EMPTY: Final = b"<>"
 """Stands for the empty segment at the end of a key."""
 
 FORMS: Final = tuple(sorted(one for one in PLACEHOLDERS if one is not None))
-
 _NAMED: Final = b"(?:" + b"|".join(re.escape(one[1:-1]) for one in (*FORMS, NUMBER, ANY_WITH_TAG, ANY, EMPTY)) + b")"
 _SPECIAL: Final = b"<" + _NAMED + rb">|\{" + _NAMED + rb"\}"
 _TOKEN: Final = re.compile(rb"\\(?P<escaped>.)|(?P<special>" + _SPECIAL + rb")", re.DOTALL)
@@ -209,7 +208,6 @@ NO_CHARACTER: Final = r"\x{10FFFF}"
 """Matches nothing in a name that is ASCII."""
 
 ANY_CHARACTER: Final = "(?s:.)"
-
 _WORD_BYTES: Final = frozenset((string.ascii_letters + string.digits + "_").encode())
 _DIGITS: Final = string.digits.encode()
 _CLASSES: Final = {b"d": frozenset(_DIGITS), b"w": _WORD_BYTES, b"s": frozenset(b"\t\n\f\r ")}

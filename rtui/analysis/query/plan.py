@@ -246,10 +246,7 @@ class PlaceError(ValueError):
 
 
 def on_slots(query: Query, shards: Sequence[ShardPlace]) -> Query:
-    """Return the query with slots in place of nodes and shards; `shards` are in order, empty for a single server.
-
-    Raises PlaceError.
-    """
+    """`shards` are in order, empty for a single server; raises PlaceError."""
     return Query(tuple(_on_slots(term, shards) if term.name in ("node", "shard") else term for term in query.terms))
 
 

@@ -78,10 +78,7 @@ class NamespaceChange:
         return f"{display(above)}(other)"
 
     def is_called(self, name: str) -> bool:
-        """Tell whether this is its name: with or without its last separator, raw or displayed.
-
-        Placeholders may be written `{id}`.
-        """
+        """Tell whether it has this name: with or without last separator, raw or displayed, `{id}` for `<id>`."""
         separator = self.path[-1].separator if self.path else b""
         names = {self.raw, self.raw.removesuffix(separator)}
         given = name.encode("utf-8", "surrogateescape")

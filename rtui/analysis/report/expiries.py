@@ -64,10 +64,7 @@ class ExpiryBins:
     """When the keys of one set expire."""
 
     def __init__(self, origin_min: int, coarseness: int = 0, counted: Iterable[tuple[int, int, int, int]] = ()) -> None:
-        """Start, keys, bytes and squares of each bin; the pass began at this minute since the epoch.
-
-        2^coarseness bins of the scale are joined to one.
-        """
+        """Start, keys, bytes and squares of each bin; 2^coarseness bins of the scale are joined to one."""
         self._origin_min, self._coarseness = origin_min, coarseness
         self._borders = level_borders(origin_min)
         self._bins = [Bin(start, self._width(start), *sums) for start, *sums in sorted(counted)]
@@ -116,7 +113,6 @@ FLANK: Final = 8
 """Width of a cliff's surroundings on either side, as a multiple of its own."""
 
 LONGEST_CLIFF: Final = 16
-
 LEAST_SHARE: Final = 0.02
 LEAST_KEYS: Final = 20
 """Least keys of a cliff: a share of the keys of its namespace, and a number."""
@@ -266,10 +262,7 @@ BinFigure = Callable[[Bin], Figure]
 def timeline_bins(
     bins: ExpiryBins, *, keys: BinFigure = lambda one: one.keys, memory_bytes: BinFigure = lambda one: one.memory_bytes
 ) -> tuple[ExpiryBin, ...]:
-    """Return all bins that hold keys, soonest first; `keys` and `memory_bytes` turn those of a sample into estimates.
-
-    The memory of a bin is None if it is unknown of all its keys; if of some only, it is a lower bound.
-    """
+    """Return the bins that hold keys, soonest first; memory that is unknown of some of its keys is a lower bound."""
     return tuple(
         ExpiryBin(
             start_s=float(one.start_min * MINUTE_S),

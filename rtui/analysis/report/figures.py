@@ -323,17 +323,11 @@ class Figures:
         return tuple([self.among(count, asked, of) if self._samples_idle else self.keys(count) for count in counts])
 
     def among(self, count: int, asked: int, of: int) -> Figure:
-        """Return how many of the inspected keys are like `count` of the keys asked.
-
-        `asked` keys were chosen at random among the `of` inspected ones in question.
-        """
+        """Return how many of `of` keys are like `count` of the `asked` ones, which were chosen at random among them."""
         return count if asked >= of else estimates.count_among(count, asked, of)
 
     def quantiles(self, sketch: Sketch, *, are_bytes: bool = False, of: int | None = None) -> Quantiles:
-        """Return the spread of lengths, or of the bytes of keys.
-
-        With `of` the sizes are those of keys chosen at random among `of` inspected ones.
-        """
+        """With `of` the sizes are those of keys chosen at random among `of` inspected ones."""
         if of is not None and 0 < sketch.count < of:
             return estimated_quantiles(sketch, of)
         p50, p90, p99 = sketch.quantiles(SHARES)
@@ -414,10 +408,7 @@ class SampleFigures(Figures):
 
 
 def estimated_quantiles(sketch: Sketch, whole: int | None) -> Quantiles:
-    """Return the spread of the sizes of `whole` keys by those of a sample; `whole` is None if unknown.
-
-    A quantile lies between two of the sampled sizes, by order statistics.
-    """
+    """A quantile lies between two of the sampled sizes, by order statistics; `whole` is None if unknown."""
     n = sketch.count
     mean = estimates.mean(sketch.sum, sketch.sum_of_squares(), n, whole, largest=sketch.max)
     p50, p90, p99 = (estimates.quantile(sketch.quantiles, n, share, whole) or _NOTHING for share in SHARES)

@@ -60,7 +60,6 @@ LARGEST_NUMBER: Final = 2.0**64
 """No number with a point is beyond this, on either side of zero."""
 
 LARGEST_COUNT: Final = 2**63 - 1
-
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=LARGEST_COUNT)]
 
 Number: TypeAlias = Annotated[float, Meta(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]

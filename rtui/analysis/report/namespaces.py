@@ -157,10 +157,7 @@ class ReportedNamespaces:
         return Known(share, Mark.EXACT if memory.mark is Mark.EXACT else Mark.ABOUT)
 
     def patterns(self, place: ReportPlace, most: int) -> tuple[list[tuple[Node, ...]], int]:
-        """Return the patterns of keys below a place, most bytes first, and how many more there are.
-
-        Each is the path from the place down; a pattern is where keys end, or are not followed further.
-        """
+        """Return the paths where keys end or are not followed further, most bytes first, and how many more."""
         found: list[tuple[Node, ...]] = []
         for nodes in place.node.walk():
             last = nodes[-1]

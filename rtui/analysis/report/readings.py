@@ -271,8 +271,7 @@ class ReportNamespace:
 
     @cached_property
     def _overflow(self) -> Readings | None:
-        """Readings of the keys beyond the budget of nodes here, which may belong to any sibling; None if there are
-        none."""
+        """The keys beyond the budget of nodes here, which may belong to any sibling; None if there are none."""
         others = [child for name, child in self.children.items() if name.kind is NodeKind.OTHER]
         return self.side.read(others[0]) if others else None
 

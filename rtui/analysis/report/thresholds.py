@@ -61,10 +61,7 @@ class Preset:
         return SizeLimits(length=self.by_type.get(key_type, self.elements), memory_bytes=self.memory_bytes)
 
     def is_big(self, key_type: bytes | None, memory_bytes: int | None, length: int | None) -> bool:
-        """Whether a key is above a threshold of its type.
-
-        A string of unknown length is judged by its memory, which exceeds its length by some tens of bytes.
-        """
+        """A string of unknown length is judged by its memory, which exceeds its length by some tens of bytes."""
         if key_type == STRING.name and length is None:
             length = memory_bytes
         return self.limits(key_type).exceeded(memory_bytes, length)

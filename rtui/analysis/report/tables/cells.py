@@ -49,10 +49,7 @@ class Cells:
         return self.unknown(fact) if value is None else value
 
     def quantiles(self, found: Quantiles | None, fact: str, *, may_lack: bool = False) -> tuple[Cell, ...]:
-        """Return the mean, p50, p90, p99 and the maximum of a size; unseen keys may be larger.
-
-        With `may_lack` some seen keys may be larger, too.
-        """
+        """Return mean, p50, p90, p99 and maximum; unseen keys may be larger, with `may_lack` seen ones, too."""
         if found is None:
             return (self.unknown(fact),) * 5
         largest = AtLeast(found.max) if self.is_partial or self.is_estimate or may_lack else found.max

@@ -36,7 +36,6 @@ _IDLE = Column("idle", "idle", Unit.DURATION, 8, "Time since the last access")
 _FREQUENCY = Column("frequency", "freq", Unit.COUNT, 5, "LFU access counter, 0 to 255")
 _ENCODING = Column("encoding", "encoding", Unit.NAME, 10)
 _NOTE = Column("note", "note", Unit.TEXT, 20)
-
 SizeMeasure = Literal["memory", "length"]
 
 
@@ -79,10 +78,7 @@ _OVER = Column("keys", "keys", Unit.KEYS, 11, "Keys above either")
 
 
 def above_thresholds(report: Report, limits_of: Callable[[bytes], tuple[int | None, int | None]]) -> Table:
-    """Return by type how many keys are above the thresholds of the report, most keys first.
-
-    `limits_of` returns the thresholds of a type: length and bytes of memory, None for one that does not apply.
-    """
+    """`limits_of` returns the thresholds of a type: length and bytes of memory, None for one that does not apply."""
     cells = Cells(report)
     found = {kind: count for kind, count in report.summary.big.over.items() if plain(count) > 0}
     most_first = sorted(found.items(), key=lambda one: -plain(one[1]))
@@ -136,10 +132,7 @@ _SLOT = Column("slot", "slot", Unit.NUMBER, 6)
 
 
 def hot_keys(report: Report) -> tuple[Table, ...]:
-    """Return a table for each list, hottest first; empty without a source.
-
-    The note names the source of the lists, its sample in an estimate, and the requirements of a better source.
-    """
+    """The note names the source of the lists, its sample in an estimate, and the requirements of a better source."""
     hot = report.hot
     note = " ".join(hot.better)
     if hot.source is not HotSource.NONE:

@@ -175,10 +175,7 @@ def slot_tags(report: Report) -> Table:
 
 
 def cluster_of(report: Report, nodes: int) -> Table:
-    """Return the load of each of n primaries if they shared the slots as `redis-cli --cluster create` does.
-
-    ValueError for no nodes, or more than there are slots.
-    """
+    """Slots are shared as by `redis-cli --cluster create`; ValueError for no nodes, or more than there are slots."""
     found = report.summary.slots
     cells = Cells(report)
     keys = node_loads(found.keys, nodes)
@@ -428,10 +425,7 @@ class CommonTag:
 
 
 def common_tag(names: Sequence[bytes], separators: Separators) -> CommonTag | None:
-    """Return the longest identifier that all of these names could have as a hash tag; None if there is none.
-
-    Of several as long, the one that comes first in the first name.
-    """
+    """Return the longest identifier that all of these names could have as a tag, of several as long the first."""
     if not names:
         return None
     segments, identifiers = KeySegments(separators), Identifiers(separators.values)
@@ -443,8 +437,7 @@ def common_tag(names: Sequence[bytes], separators: Separators) -> CommonTag | No
 
 
 def _taggable(name: bytes, segments: KeySegments) -> dict[bytes, bytes]:
-    """Return the possible hash tags of a name, each with the name it would make: the currently hashed text, its
-    segments."""
+    """Return the possible hash tags of a name, its hashed text and its segments, each with the name it would make."""
     found = {hashed_bytes(name): name}
     start = 0
     for segment, separator in segments.of(name, MOST_SEGMENTS):

@@ -131,7 +131,6 @@ class Column:
 
 
 Row: TypeAlias = tuple[Cell, ...]
-
 T = TypeVar("T")
 
 
@@ -257,7 +256,6 @@ COVERAGE_MARKS: Final = {
 }
 
 EMPTY_NAME: Final = SafeText("(empty)")
-
 _UNKNOWN: Final = {Reason.DENIED: SafeText("denied"), Reason.IMPOSSIBLE: SafeText("unknown")}
 _NAMES_IN_A_MIX: Final = 3
 _DISPLAY: Final = Display()

@@ -39,10 +39,7 @@ _TYPES = Column("types", "types", Unit.MIX, 22)
 
 
 def namespaces(report: Report, path: Sequence[Step | bytes] = ()) -> Table:
-    """Return the namespaces directly below one, most memory first; of one without any, itself.
-
-    A path that is not there gives a table without rows.
-    """
+    """Return the namespaces directly below one, most memory first; of one without any, itself."""
     nodes = find(report.summary.root, path) or ()
     below = [(*nodes, child) for child in nodes[-1].children] if nodes else []
     return _table(report, below or ([nodes] if len(nodes) > 1 else []))
