@@ -264,11 +264,7 @@ def read_json(text: str | bytes) -> Report:
     except msgspec.ValidationError as error:
         raise ReportFormatError(_sentence(str(error))) from error
     except msgspec.DecodeError as error:
-        try:
-            if isinstance(text, bytes):
-                text.decode()
-        except UnicodeDecodeError as error:
-            raise ReportFormatError(f"The file is not UTF-8 (byte {error.start:,})") from error
+        _check_utf8(text)
         raise ReportFormatError(f"The file is not JSON: {display_text(str(error), limit=100)}") from error
 
 
@@ -500,3 +496,12 @@ def _sentence(message: str) -> str:
         return display_text(f"{place}.{what.rpartition(' ')[2]}".lstrip(".") + " is missing", limit=200)
     what = what.replace("Invalid enum value ", "should be one of the words of the schema, not ")
     return display_text(f"{place or 'the document'} {what}", limit=200)
+
+
+def _check_utf8(text: str | bytes) -> None:
+    """Raise ReportFormatError for bytes that are no UTF-8, which msgspec reports as malformed JSON only."""
+    try:
+        if isinstance(text, bytes):
+            text.decode()
+    except UnicodeDecodeError as error:
+        raise ReportFormatError(f"The file is not UTF-8 (byte {error.start:,})") from error
