@@ -16,7 +16,7 @@ ONLY_WITH_OTHERS = frozenset({Source.CLUSTER_INFO, Source.CLUSTER_NODES, Source.
 """What is asked of nodes of a cluster, and of Sentinels, only."""
 
 HEALTHY: dict[str, int | float | str] = {
-    "redis_version": "7.4.1",
+    "redis_version": "7.4.10",
     "run_id": "b55a8d3e4a8c3cecfb531c01da21a1c8d6ff665a",
     "uptime_in_seconds": 86_400,
     "connected_clients": 40,

@@ -527,6 +527,12 @@ RULES: Final[dict[str, Rule]] = {
             "Set a password for the default user (ACL SETUSER default, requirepass), or bind the server to loopback.",
             "rtui was let in without a password, and CLIENT LIST has connections, which may be rtui's own, that "
             "do not come from loopback. Addresses that nobody uses yet are not known."),
+        _rule("version-outdated", SERVER, WARN, "A version without all security fixes",
+            "Whoever reaches the server may use published vulnerabilities, some of which run code.",
+            "Upgrade to the latest release of the series, or to a series that still gets fixes.",
+            "A table of Redis' and Valkey's releases whose date the finding names, where CLIENT LIST has connections, "
+            "which may be rtui's own, that do not come from loopback. A distribution or provider may have applied "
+            "fixes without another version number: then set it to off."),
         _rule("persistence-failing", SERVER, ERROR, "RDB or AOF can't be written",
             "Later writes are lost if the server stops; by default writes fail with MISCONF, too.",
             "Check the server log: usually the disk is full or the directory is not writable.",

@@ -24,7 +24,7 @@ from typing import Final
 from msgspec.structs import replace as with_fields
 
 from rtui.analysis.facts import Unknown
-from rtui.analysis.findings import server_counts, server_data, server_load
+from rtui.analysis.findings import server_counts, server_data, server_load, server_versions
 from rtui.analysis.findings.contents import FindingsComparison, Side, compare_found
 from rtui.analysis.findings.finding import Found, judge
 from rtui.analysis.findings.server_counts import COUNTER_RULES, FAILED, FAST, MONITOR, OPEN
@@ -97,7 +97,8 @@ def _with_impossible(panel: Panel, view: HealthView) -> Panel:
 FINDERS: Final = {
     finder.rule: finder
     for finder in (
-        *server_data.FINDERS, *server_counts.FINDERS, *server_load.FINDERS, *server_data.KEY_FINDERS,
+        *server_data.FINDERS, *server_counts.FINDERS, *server_versions.FINDERS, *server_load.FINDERS,
+        *server_data.KEY_FINDERS,
     )
 }  # fmt: skip
 """By rule; of broken rules of one severity a title names the first."""

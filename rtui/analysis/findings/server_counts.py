@@ -295,7 +295,7 @@ OPEN: Final = "default-user-open"
 
 def without_password(view: HealthView) -> Iterator[Finding]:
     told = listed(view) or ()
-    remote = [one for one in told if _is_remote(one.address) and one.user in (b"", b"default")]
+    remote = [one for one in told if is_remote(one.address) and one.user in (b"", b"default")]
     if remote:
         evidence = [str(caller(one.name, one.address)) for one in remote[:MOST_EXAMPLES]]
         count = humanize.counted(len(remote), "connection")
@@ -303,7 +303,7 @@ def without_password(view: HealthView) -> Iterator[Finding]:
         yield of_server(view, OPEN, title, command="redis-cli ACL LIST", evidence=evidence)
 
 
-def _is_remote(address: bytes) -> bool:
+def is_remote(address: bytes) -> bool:
     """Whether a client's address is neither loopback nor the path of a socket."""
     host = address.decode("ascii", "replace").rpartition(":")[0].strip("[]")
     try:

@@ -212,6 +212,7 @@ def quorum_tables(view: HealthView) -> Iterator[Table]:
 BROKEN: Final = "replication-broken"
 LAGGING: Final = "replica-lagging"
 MISSING: Final = "replica-missing"
+OUTDATED: Final = "version-outdated"
 BACKLOG: Final = "backlog-short"
 ROLES: Final = {"master": "primary", "slave": "replica"}
 
@@ -268,14 +269,18 @@ def backlog_s(view: HealthView) -> float | None:
     return size / written if written else None
 
 
+def version_field(view: HealthView) -> str:
+    """Return the field of the version of a server: Valkey claims one of Redis as well."""
+    return "valkey_version" if view.text("valkey_version") else "redis_version"
+
+
 def _lines(view: HealthView) -> Iterator[Line]:
     lines, stats = Lines(view, Source.INFO_REPLICATION), Lines(view, Source.INFO_STATS)
     role = view.cell("role", Source.INFO_REPLICATION)
     shown = ROLES.get(role, role) if isinstance(role, str) else role
     yield lines.given("role", "role", Unit.TEXT, shown, About("; ".join(changes(view))))
-    version = "valkey_version" if view.text("valkey_version") else "redis_version"
     server = replace(lines, source=Source.INFO_SERVER)
-    yield server.gauge(version, "version", Unit.TEXT)
+    yield server.gauge(version_field(view), "version", Unit.TEXT, About("", "one with all security fixes", OUTDATED))
     yield server.gauge("uptime_in_seconds", "uptime", Unit.DURATION)
     if is_replica(view):
         yield from _as_replica(view, lines)

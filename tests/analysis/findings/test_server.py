@@ -123,6 +123,10 @@ BROKEN: Final[dict[str, list[tuple[Sample, ...]]]] = {
     "aof-fsync-delayed": [session({"aof_delayed_fsync": 20}), session(*({"aof_delayed_fsync": n} for n in (0, 1)))],
     "replication-flapping": [session({**PRIMARY, "sync_full": 7, "sync_partial_ok": 1, "sync_partial_err": 6})],
     "default-user-open": [session({"own": OwnUse(is_let_in_freely=True), "clients": (ELSEWHERE,)})],
+    "version-outdated": [
+        session({"clients": (ELSEWHERE,), "redis_version": version, "valkey_version": valkey})
+        for version, valkey in (("7.0.15", None), ("7.4.9", None), ("8.0.6", None), ("7.2.4", "9.1.0"))
+    ],
     "hit-ratio-low": [session({"keyspace_hits": 9, "keyspace_misses": 5_000})],
     "clients-closed": [
         session({"client_output_buffer_limit_disconnections": 1}, {"client_output_buffer_limit_disconnections": 3}),
@@ -233,6 +237,13 @@ KEPT: Final[dict[str, list[tuple[Sample, ...]]]] = {
             for address in (b"127.0.0.1:7", b"[::1]:7", b"/run/redis/s.sock:0", b"?:0", b"")
         ),
     ],
+    "version-outdated": [
+        session({"redis_version": "7.0.15"}),
+        *(
+            session({"clients": (ELSEWHERE,), "redis_version": version, "valkey_version": valkey})
+            for version, valkey in (("7.4.10", None), ("8.10.2", None), ("7.2.4", "9.1.2"))
+        ),
+    ],
     "hit-ratio-low": [session({"keyspace_hits": 0, "keyspace_misses": 10})],
     "clients-closed": [session(*[{"client_output_buffer_limit_disconnections": 2}] * 2)],
     "memory-unlimited": [session({"maxmemory": 0})],
@@ -308,6 +319,13 @@ def test_kept(rule: str, samples: tuple[Sample, ...]) -> None:
     assert not found(*samples).findings
     of_others = samples[0].info["role"] == "slave" or rule in ("eviction-fast", "default-user-open")
     assert rule in found(*samples).checked or of_others
+
+
+@pytest.mark.parametrize("info", [{"redis_version": "9.9.9"}, {"redis_version": "7.0"}, {"dragonfly_version": "1.0"}])
+def test_versions_that_the_table_does_not_have_are_not_judged(info: dict[str, str]) -> None:
+    told = found(*session({"clients": (ELSEWHERE,), "redis_version": "7.0.15", **info}))
+    assert not told.findings
+    assert "version-outdated" not in told.checked
 
 
 def test_where_keys_can_not_be_evicted_it_is_worse_when_memory_is_or_was_full() -> None:

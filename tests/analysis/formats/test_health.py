@@ -101,7 +101,7 @@ def health_html(views: Sequence[HealthView], comparison: HealthComparison | None
 def test_text_says_what_is_wrong_first_then_every_panel() -> None:
     text = health_text([BROKEN])
     first, *_ = text.splitlines()
-    assert first == "10.0.0.5:6379 · redis 7.4.1 · primary · 2026-09-21 14:13:25 UTC · fragmented"
+    assert first == "10.0.0.5:6379 · redis 7.4.10 · primary · 2026-09-21 14:13:25 UTC · fragmented"
     assert text.index("memory-fragmented") < text.index("\nMemory\n")
     for title in ("Memory", "Load", "Slow", "Persistence", "Replication", "Clients", "Settings"):
         assert f"\n{title}\n" in text
