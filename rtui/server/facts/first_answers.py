@@ -38,27 +38,6 @@ MAX_AHEAD_BYTES: Final = 16 * 1024
 """The largest collection whose page is read before the cursor has rested for a round trip."""
 
 
-def _string(key: bytes, row: RowFacts) -> Command:
-    return guard.getrange(key, 0, STRING_WINDOW_BYTES - 1)
-
-
-def _list(key: bytes, row: RowFacts) -> Command:
-    return guard.lrange(key, 0, PAGE_ITEMS - 1)
-
-
-def _zset(key: bytes, row: RowFacts) -> Command:
-    return guard.zrange(key, 0, PAGE_ITEMS - 1)
-
-
-def _set(key: bytes, row: RowFacts) -> Command:
-    return guard.sscan(key, 0, count=PAGE_ITEMS, evidence=_evidence(row))
-
-
-def _hash(key: bytes, row: RowFacts) -> Command | None:
-    is_compact = row.encoding in _MEASURED
-    return guard.hscan(key, 0, count=PAGE_ITEMS, evidence=_evidence(row)) if is_compact else None
-
-
 def _evidence(row: RowFacts) -> CollectionEvidence:
     encoding = row.encoding if isinstance(row.encoding, bytes) else None
     return CollectionEvidence(encoding, None, row.memory_bytes if isinstance(row.memory_bytes, int) else None)
@@ -67,12 +46,14 @@ def _evidence(row: RowFacts) -> CollectionEvidence:
 _MEASURED: Final = frozenset((b"listpack", b"ziplist", b"intset", b"listpackex"))
 """Encodings in one block of memory, whose size is exact, not estimated from a few elements."""
 
-FIRST_PAGES: Final[Mapping[bytes, Callable[[bytes, RowFacts], Command | None]]] = {
-    types.STRING.name: _string,
-    types.LIST.name: _list,
-    types.ZSET.name: _zset,
-    types.SET.name: _set,
-    types.HASH.name: _hash,
+FIRST_PAGES: Final[Mapping[bytes, Callable[[RowFacts], Command | None]]] = {
+    types.STRING.name: lambda row: guard.getrange(row.key, 0, STRING_WINDOW_BYTES - 1),
+    types.LIST.name: lambda row: guard.lrange(row.key, 0, PAGE_ITEMS - 1),
+    types.ZSET.name: lambda row: guard.zrange(row.key, 0, PAGE_ITEMS - 1),
+    types.SET.name: lambda row: guard.sscan(row.key, 0, count=PAGE_ITEMS, evidence=_evidence(row)),
+    types.HASH.name: lambda row: (
+        guard.hscan(row.key, 0, count=PAGE_ITEMS, evidence=_evidence(row)) if row.encoding in _MEASURED else None
+    ),
 }
 """The first command of the readers in `preview` for a page of a small value, by type."""
 
@@ -102,7 +83,7 @@ class KnownKey:
         is_small = is_exact and isinstance(row.memory_bytes, int) and row.memory_bytes <= MAX_AHEAD_BYTES
         is_bounded = key_type == types.STRING.name or (is_small and self._age_s <= SIZE_HOLDS_S)
         first_page = FIRST_PAGES.get(key_type or b"")
-        page = None if first_page is None or not is_bounded else first_page(row.key, row)
+        page = None if first_page is None or not is_bounded else first_page(row)
         if page is None or not querier.capabilities.allows(page.name):
             return
         with sent_for(Purpose.PREVIEW):

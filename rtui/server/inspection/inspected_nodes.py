@@ -295,7 +295,7 @@ class InspectedNodes(ScannedCluster):
         """Add the keys of all nodes to other findings from now on."""
         self._findings = findings
         for pipeline in self.pipelines:
-            pipeline.add_to(findings)
+            pipeline.tables.use(findings)
 
     def assign(self, owners: Sequence[str | None]) -> None:
         """Learn by slot which node serves it now, None for none; an empty `owners` changes nothing."""

@@ -188,9 +188,6 @@ class InspectionPipeline:
         self._clocked: Lane | None = None
         """The lane whose server's clock was compared with that of rtui."""
 
-    def add_to(self, findings: TableFindings) -> None:
-        self.tables.use(findings)
-
     @property
     def waiting(self) -> int:
         return self.unsent + self.tables.rows

@@ -73,7 +73,8 @@ class SamplePass:
         self._wanted = keys
         self._size = size
         self._matches = only.names()
-        self._kept = 0
+        self.kept = 0
+        """Drawn keys whose names match."""
         self._traffic = Cost()
         """Traffic of the lane, counted when the pass is over."""
         self._server_us = 0.0
@@ -88,7 +89,7 @@ class SamplePass:
     @property
     def progress(self) -> Progress:
         """The progress: of drawing, then of inspecting."""
-        state, kept = self._state, self._kept
+        state, kept = self._state, self.kept
         fraction = max(0.0, 1 - self._pipeline.waiting / (2 * kept)) if kept else 0.0
         if state is ScanState.DONE:
             fraction = 1.0
@@ -96,10 +97,6 @@ class SamplePass:
             state = ScanState.PAUSED if self.control.is_held else ScanState.WAITING
         speed = kept / self._elapsed_s if self._elapsed_s else 0.0
         return Progress(state, fraction, kept, speed, reason=self._reason or self._waits_for)
-
-    @property
-    def kept(self) -> int:
-        return self._kept
 
     @property
     def cost(self) -> Cost:
@@ -133,7 +130,7 @@ class SamplePass:
             self.drawn += len(keys)
             if self._matches is not None:
                 keys = [*filter(self._matches, keys)]
-            self._kept += len(keys)
+            self.kept += len(keys)
             self._pipeline.add_page(keys)
 
         lane = await self._connection.bulk()
@@ -155,7 +152,7 @@ class SamplePass:
             if self.drawn and self._matches is not None and total is not None:
                 number = total.value if isinstance(total, Estimate) else total
                 population = max(self.drawn, round(number))
-                self.population = wilson(self._kept, self.drawn, population=population).scaled(number)
+                self.population = wilson(self.kept, self.drawn, population=population).scaled(number)
             if drawn.failure is not None:
                 raise drawn.failure
             if isinstance(drawn, KeySample) and not self.control.is_stopped:

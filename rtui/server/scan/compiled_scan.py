@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from enum import IntEnum
-from typing import Final, NoReturn, Protocol, cast
+from typing import Final, NoReturn, cast
 
 import hiredis
 
@@ -51,16 +51,6 @@ class Event(IntEnum):
     TOO_LONG = 14
 
 
-class Driver(Protocol):
-    """Moves the engine's bytes over a lane, which it has to itself until it is closed."""
-
-    async def drive(self, slice_us: int, *, is_draining: bool) -> int:
-        """Let the engine work for a slice, or only receive while draining; return the event that ended it."""
-
-    def close(self) -> None:
-        """Return the lane; nothing may be pending on it unless it has ended."""
-
-
 class SocketDriver:
     """Lets the engine send and receive on the lane's socket in a thread."""
 
@@ -71,7 +61,10 @@ class SocketDriver:
         self._silence_us = round(lane.reply_timeout_s * 1e6)
 
     async def drive(self, slice_us: int, *, is_draining: bool) -> int:
-        """Drive in the thread; when cancelled, wait until it has stopped."""
+        """Let the engine work for a slice, or only receive while draining; return the event that ended it.
+
+        When cancelled, wait until the thread has stopped.
+        """
 
         def work() -> int:
             return self._engine.drive(self._fd, slice_us, self._silence_us, is_draining=is_draining)
@@ -116,7 +109,7 @@ class StreamDriver:
         self._arrived.set()
 
     async def drive(self, slice_us: int, *, is_draining: bool) -> int:
-        """Send as the pace allows, and wait for data."""
+        """Do the same as a `SocketDriver`."""
         end_s = self._loop.time() + slice_us / 1e6
         self._received(memoryview(b""))  # what has come before an event that was seen to
         while True:
@@ -324,7 +317,7 @@ class CompiledPipeline(ScanPipeline):
             driver.close()
             self._is_lent = False
 
-    async def _work(self, lane: Lane, engine: ScanEngine, driver: Driver) -> None:
+    async def _work(self, lane: Lane, engine: ScanEngine, driver: SocketDriver | StreamDriver) -> None:
         """Drive the engine slice by slice; raises the errors that `NodeScan.run` handles."""
         is_ending = False
         while True:

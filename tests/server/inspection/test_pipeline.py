@@ -69,7 +69,7 @@ def test_results_go_to_the_findings_that_were_named_last() -> None:
     pipeline = InspectionPipeline(InspectionPlan(Capabilities(), ServerIdentity(), NoTouch.UNSUPPORTED), first)
     batch = InspectedBatch(b"string", [b"key"], memory_bytes=[60], lengths=[3])
     pipeline.go_on(batch)
-    pipeline.add_to(second)
+    pipeline.tables.use(second)
     pipeline.add_page([b"key", b"l" * (64 * 1024 + 1)])
     pipeline.count_gone(2)
     assert pipeline.take_waiting()

@@ -11,9 +11,9 @@ searched elements, and the next page continues behind them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.server import guard
@@ -29,7 +29,7 @@ from rtui.server.facts.preview.collections import (
     page_of_entries,
 )
 from rtui.server.facts.preview.hashes import read_named, with_ttls
-from rtui.server.facts.preview.page import Find, Page, Preview, PreviewKind, PreviewRow, Unread
+from rtui.server.facts.preview.page import Find, Page, Preview, PreviewColumn, PreviewKind, PreviewRow, Unread
 from rtui.server.facts.preview.strings import read_string
 from rtui.server.facts.preview.value_reader import (
     PAGE_ITEMS,
@@ -184,78 +184,74 @@ async def find_in_zset(reader: ValueReader) -> Preview:
     return _matches(reader, PreviewKind.ZSET, rows, columns=ZSET_COLUMNS, next_page=following, looked_at=looked_at)
 
 
-async def find_in_list(reader: ValueReader) -> Preview:
-    """Read pages of items and keep the matching ones."""
-    matches, count = _wanted(reader).matcher, reader.require_items("item")
+P = TypeVar("P", int, bytes)
+
+
+async def _walk(
+    reader: ValueReader,
+    kind: PreviewKind,
+    columns: tuple[PreviewColumn, ...],
+    position: P,
+    read: Callable[[P], Awaitable[tuple[Sequence[Sequence[PreviewRow]], P | None]]],
+) -> Preview:
+    """Read pages of elements from a position on and keep the matching ones.
+
+    `read` returns the rows of each element of a page, and the position behind them, None at the end.
+    """
+    matches, is_stream = _wanted(reader).matcher, kind is PreviewKind.STREAM
     await reader.begin(reads_more=True)
     rows: list[PreviewRow] = []
-    start, looked_at = reader.start, 0
-    for _ in range(CALLS):
-        (reply,) = await reader.querier.run(guard.lrange(reader.key, start, start + count - 1))
-        found = byte_items(expect_items(reply))
-        rows += [(start + at, item) for at, item in enumerate(found) if matches(item)]
-        start, looked_at = start + len(found), looked_at + len(found)
-        if len(found) < count:
-            return _matches(reader, PreviewKind.LIST, rows, columns=LIST_COLUMNS, looked_at=looked_at)
-        if len(rows) >= PAGE_ITEMS:
-            break
-    following = reader.page.following(start)
-    return _matches(reader, PreviewKind.LIST, rows, columns=LIST_COLUMNS, next_page=following, looked_at=looked_at)
-
-
-async def find_in_array(reader: ValueReader) -> Preview:
-    """Read pages of elements and keep the matching ones."""
-    matches, count = _wanted(reader).matcher, reader.require_items("element")
-    await reader.begin(reads_more=True)
-    rows: list[PreviewRow] = []
-    start, looked_at = reader.start, 0
-    following = None
-    for _ in range(CALLS):
-        (reply,) = await reader.querier.run(guard.arscan(reader.key, start, MAX_ARRAY_INDEX, limit=count))
-        found = array_rows(reply)
-        rows += [row for row in found if isinstance(row[1], bytes) and matches(row[1])]
-        looked_at += len(found)
-        last = found[-1][0] if found else MAX_ARRAY_INDEX
-        if len(found) < count or not isinstance(last, int) or last >= MAX_ARRAY_INDEX:
-            following = None
-            break
-        start = last + 1
-        following = reader.page.following(start)
-        if len(rows) >= PAGE_ITEMS:
-            break
-    return _matches(reader, PreviewKind.ARRAY, rows, columns=ARRAY_COLUMNS, next_page=following, looked_at=looked_at)
-
-
-async def find_in_stream(reader: ValueReader) -> Preview:
-    """Read pages of entries, newest first, and keep those whose id, a field or a value matches."""
-    matches = _wanted(reader).matcher
-    count = min(MAX_ENTRIES, reader.require_items("entry"))
-    await reader.begin(reads_more=True)
-    rows: list[PreviewRow] = []
-    end = reader.page.position if isinstance(reader.page.position, bytes) else b"+"
     kept = looked_at = 0
     following: Page | None = None
     for _ in range(CALLS):
-        found, end_after = await page_of_entries(reader, end, count)
-        for entry in found:
-            parts = entry_rows(entry)
+        found, behind = await read(position)
+        for parts in found:
             if any(isinstance(part, bytes) and matches(part) for row in parts for part in row):
                 rows += parts
                 kept += 1
         looked_at += len(found)
-        following = None if end_after is None else reader.page.following(end_after)
-        if end_after is None or kept >= MAX_ENTRIES:
+        following = None if behind is None else reader.page.following(behind)
+        if behind is None or kept >= (MAX_ENTRIES if is_stream else PAGE_ITEMS):
             break
-        end = end_after
-    return _matches(
-        reader,
-        PreviewKind.STREAM,
-        rows,
-        columns=STREAM_COLUMNS,
-        elements=kept,
-        next_page=following,
-        looked_at=looked_at,
-    )
+        position = behind
+    elements = kept if is_stream else None
+    return _matches(reader, kind, rows, columns=columns, elements=elements, next_page=following, looked_at=looked_at)
+
+
+async def find_in_list(reader: ValueReader) -> Preview:
+    count = reader.require_items("item")
+
+    async def read(start: int) -> tuple[Sequence[Sequence[PreviewRow]], int | None]:
+        (reply,) = await reader.querier.run(guard.lrange(reader.key, start, start + count - 1))
+        found = byte_items(expect_items(reply))
+        rows = [[(start + at, item)] for at, item in enumerate(found)]
+        return rows, start + len(found) if len(found) == count else None
+
+    return await _walk(reader, PreviewKind.LIST, LIST_COLUMNS, reader.start, read)
+
+
+async def find_in_array(reader: ValueReader) -> Preview:
+    count = reader.require_items("element")
+
+    async def read(start: int) -> tuple[Sequence[Sequence[PreviewRow]], int | None]:
+        (reply,) = await reader.querier.run(guard.arscan(reader.key, start, MAX_ARRAY_INDEX, limit=count))
+        found = array_rows(reply)
+        last = found[-1][0] if len(found) == count else MAX_ARRAY_INDEX
+        return [[row] for row in found], last + 1 if last < MAX_ARRAY_INDEX else None
+
+    return await _walk(reader, PreviewKind.ARRAY, ARRAY_COLUMNS, reader.start, read)
+
+
+async def find_in_stream(reader: ValueReader) -> Preview:
+    """Read pages of entries, newest first, and keep those whose id, a field or a value matches."""
+    count = min(MAX_ENTRIES, reader.require_items("entry"))
+
+    async def read(end: bytes) -> tuple[Sequence[Sequence[PreviewRow]], bytes | None]:
+        found, end_after = await page_of_entries(reader, end, count)
+        return [*map(entry_rows, found)], end_after
+
+    first = reader.page.position if isinstance(reader.page.position, bytes) else b"+"
+    return await _walk(reader, PreviewKind.STREAM, STREAM_COLUMNS, first, read)
 
 
 async def find_in_string(reader: ValueReader) -> Preview:
