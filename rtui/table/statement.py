@@ -502,13 +502,9 @@ class _Writer:
         self._only(node, "this")
         return "NULL" if isinstance(node, exp.Null) else "TRUE" if node.this else "FALSE"
 
-    def _not(self, node: exp.Expression) -> str:
+    def _prefixed(self, node: exp.Expression) -> str:
         self._only(node, "this")
-        return f"(NOT {self._value(node.this)})"
-
-    def _negative(self, node: exp.Expression) -> str:
-        self._only(node, "this")
-        return f"(- {self._value(node.this)})"
+        return f"({'NOT' if isinstance(node, exp.Not) else '-'} {self._value(node.this)})"
 
     def _is(self, node: exp.Expression) -> str:
         self._only(node, "this", "expression", "negate")
@@ -628,7 +624,7 @@ _ENDS: Final = ("order", "limit", "offset")
 _VALUES: Final[Mapping[type[exp.Expression], Callable[[_Writer, Any], str]]] = {
     exp.Anonymous: _Writer._function, exp.Between: _Writer._between, exp.Boolean: _Writer._word,
     exp.Case: _Writer._case, exp.Cast: _Writer._cast, exp.Column: _Writer._column, exp.In: _Writer._in,
-    exp.Is: _Writer._is, exp.Literal: _Writer._literal, exp.Neg: _Writer._negative, exp.Not: _Writer._not,
+    exp.Is: _Writer._is, exp.Literal: _Writer._literal, exp.Neg: _Writer._prefixed, exp.Not: _Writer._prefixed,
     exp.Null: _Writer._word, exp.Paren: _Writer._paren, exp.Star: _Writer._star, exp.Subquery: _Writer._subquery,
     exp.TryCast: _Writer._cast, exp.Window: _Writer._window,
 }  # fmt: skip

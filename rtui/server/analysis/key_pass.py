@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
@@ -235,7 +235,8 @@ class AnalysisPass:
         if self._writer is not None:
             self._writer.close()
         if self._options.write_to is not None:
-            self._writer = self._options.write_to(began_at_s, self._end_by(asyncio.get_running_loop()))
+            why, call = SafeText("the file can't be written"), asyncio.get_running_loop().call_soon_threadsafe
+            self._writer = self._options.write_to(began_at_s, partial(call, self.control.stop, why))
         return Aggregates(
             separators,
             scope=self.scope,
@@ -244,10 +245,6 @@ class AnalysisPass:
             is_sample=self._is_sample,
             rows=self.rows or self._writer,
         )
-
-    def _end_by(self, loop: asyncio.AbstractEventLoop) -> Callable[[], object]:
-        """Return the function by which another thread ends the pass, since its file can't be written."""
-        return partial(loop.call_soon_threadsafe, self.control.stop, SafeText("the file can't be written"))
 
     async def add_held(self) -> None:
         """Add the rows held by the findings from time to time, as long as the pass goes on."""

@@ -37,7 +37,6 @@ from rtui.server.wire.target import Target
 if TYPE_CHECKING:
     from rtui.analysis.query.query import MatchOrder, Query
     from rtui.analysis.query.terms import Fact
-    from rtui.analysis.report.document import Report
     from rtui.server.analysis.session import Analysed, AnalysisSession
     from rtui.server.search.run import KeyWeights
     from rtui.server.search.search import Search
@@ -95,7 +94,10 @@ class BrowsingSession:
         self._analysis: AnalysisSession | None = None
         self._search: Search | None = None
         self.health = HealthSession(
-            *(self.deployment, self.capabilities), clock=clock, report=self._latest_report, registry=options.registry
+            *(self.deployment, self.capabilities),
+            clock=clock,
+            report=lambda: None if self.analysed is None else self.analysed.report,
+            registry=options.registry,
         )
         self._node_statuses = NodeStatuses(self.deployment)
         self._size: int | None = None
@@ -201,9 +203,6 @@ class BrowsingSession:
     @property
     def analysed(self) -> Analysed | None:
         return None if self._analysis is None else self._analysis.analysed
-
-    def _latest_report(self) -> Report | None:
-        return None if self.analysed is None else self.analysed.report
 
     def search(
         self, query: Query, columns: Sequence[Fact] = (), order: MatchOrder | None = None, *, asks_server: bool = False

@@ -288,7 +288,8 @@ class ClusterScan:
             for node in self._nodes:
                 if node.is_away:
                     self._lose(node)
-            self._leave_the_dead()
+                    if node.pipeline.waiting and node.node.id not in self.slots.ledger.owners:
+                        self._absent.leave(node.pipeline.take_waiting())
             self._absent.settle()
             self._absent.place()
             sought = self.slots.ledger.sought
@@ -322,12 +323,6 @@ class ClusterScan:
         left = {ledger.owners[slot] for slot in set(range(SLOTS)) - ledger.covered}
         left |= {node.node.id for node in self._nodes if node.pipeline.waiting}
         return not self._absent and left <= self._cluster.given_up
-
-    def _leave_the_dead(self) -> None:
-        """Ask other nodes about the keys of nodes that do not answer and no longer own slots."""
-        for node in self._nodes:
-            if node.is_away and node.pipeline.waiting and node.node.id not in self.slots.ledger.owners:
-                self._absent.leave(node.pipeline.take_waiting())
 
     def _wake(self, now: float) -> None:
         """Wake nodes that have work: the owners of sought slots, or all nodes if there are few.

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import partial
 from math import ceil, inf
 from typing import Any, Final
 
@@ -294,8 +293,12 @@ class KeySearch(Search):
             self.control.stop(LIMIT_REACHED)
 
     async def _scan_names(self, plan: Plan, asked: Sequence[ServerNode]) -> None:
-        finders, prepared = partial(self._finder_on, plan), self.preparation
-        cluster = ScannedCluster(self._deployment, finders, only_primaries=prepared.only_primaries)
+        prepared = self.preparation
+
+        def finder_on(node: ServerNode) -> KeyFinder:  # a new one for a node that joins in the middle of the search
+            return self.finders.setdefault(node.id, self._finder_of(node.connection, plan))
+
+        cluster = ScannedCluster(self._deployment, finder_on, only_primaries=prepared.only_primaries)
         nodes = cluster.scan_nodes(asked, prepared.sizes)
         whole = cluster if self._deployment.is_cluster else None
         if whole is None:
@@ -331,9 +334,6 @@ class KeySearch(Search):
         except ConnectionLost:
             return None
         return reply if isinstance(reply, bytes) else None
-
-    def _finder_on(self, plan: Plan, node: ServerNode) -> KeyFinder:
-        return self.finders.setdefault(node.id, self._finder_of(node.connection, plan))
 
     def _raise_failed(self, scan: Scan) -> None:
         if scan.state is ScanState.FAILED:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, TypeVar
 
 from rtui.analysis.facts import Reason, Unknown
@@ -111,13 +112,10 @@ async def find_in_hash(reader: ValueReader) -> Preview:
     def command(cursor: int, count: int, *, novalues: bool = False) -> Command:
         return guard.hscan(reader.key, cursor, count=count, evidence=evidence, match=pattern, novalues=novalues)
 
-    def names_only(cursor: int, count: int) -> Command:
-        return command(cursor, count, novalues=True)
-
     named = None
     if not evidence.is_compact and reader.supports(redis=(7, 4), valkey=(8, 0)):
         try:
-            found, following, looked_at = await _scan(reader, "HSCAN", names_only)
+            found, following, looked_at = await _scan(reader, "HSCAN", partial(command, novalues=True))
         except Refused as refused:
             if refused.why.reason is not Reason.FAILED:  # it fails where the server does not know NOVALUES
                 raise
