@@ -106,7 +106,7 @@ def _table_text(specs: list[Spec], *, is_styled: bool) -> str:
 @click.command(
     "commands",
     cls=Command,
-    examples=("rtui commands --group keys", "rtui commands -o commands.json"),
+    examples=("rtui commands --group keyspace", "rtui commands -o commands.json"),
     codes={2: "usage error", 4: ""},
 )
 @result_options("text", "json", is_older=True)

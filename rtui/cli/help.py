@@ -39,7 +39,7 @@ class Command(click.Command):
     ) -> None:
         """`notes` are lines below a heading, which is the first; `codes` say more of exit codes, empty for none."""
         super().__init__(*given, **more)
-        self._notes, self._examples, self._codes = notes, examples, {} if codes is None else codes
+        self._notes, self.examples, self._codes = notes, examples, {} if codes is None else codes
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write its own options, and a line for those of the connection, which have no help of their own."""
@@ -55,7 +55,7 @@ class Command(click.Command):
         codes = {code: text for code, text in sorted({**_USUAL_CODES, **self._codes}.items()) if text}
         written = "\n".join(f"{code:<5}{text}" for code, text in codes.items())
         title, _, notes = self._notes.partition("\n")
-        for heading, text in ((title, notes), ("Examples:", "\n".join(self._examples)), ("Exit codes:", written)):
+        for heading, text in ((title, notes), ("Examples:", "\n".join(self.examples)), ("Exit codes:", written)):
             if text:
                 lines = (f"  {line}".rstrip() for line in text.strip("\n").split("\n"))
                 formatter.write("\n".join(["", heading, *lines, ""]))
@@ -92,13 +92,14 @@ def _named_so(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @click.help_option("--help")
 @click.pass_context
 def command(ctx: click.Context, page: str | None) -> None:
-    """Print a page of the help; without PAGE, the list of commands and pages."""
+    """Print a page of the help; without PAGE, the list of pages."""
     group = ctx.find_root().command
     assert isinstance(group, click.Group)  # noqa: S101 - it is a subcommand
 
     width = min(100, get_terminal_size().columns)
     if page is None:
-        click.echo(group.get_help(click.Context(group, info_name="rtui")))
+        click.echo("".join(f"{name:<17}{told}\n" for name, told in PAGES.items()))
+        click.echo("rtui help PAGE prints one of them, rtui --help lists the commands.")
         return
     if page in PAGES:
         click.echo(page_text(page, width), nl=False)

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from signal import SIGINT
+from textwrap import fill
 from typing import Final, NoReturn
 
 import click
@@ -104,9 +105,10 @@ class Subcommands(click.Group):
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write(_HEAD)
-        for title, rows in (("Commands", {name: told for name, (_, told) in COMMANDS.items()}), ("Pages", PAGES)):
-            formatter.write(f"\n{title}:\n")
-            formatter.write("".join(f"  {name:<17}{told}\n" for name, told in rows.items()))
+        formatter.write("\nCommands:\n")
+        formatter.write("".join(f"  {name:<17}{told}\n" for name, (_, told) in COMMANDS.items()))
+        pages = fill(", ".join(PAGES), 78, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+        formatter.write(f"\nPages (rtui help says what is in each):\n{pages}\n")
         formatter.write(_FOOT)
 
 
