@@ -6,12 +6,11 @@ Without a subcommand `rtui [TARGET]` is `browse`: the keyspace as a tree, read-o
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -20,21 +19,20 @@ from rtui.cli.connection import FILE_NAME, ConnectionOptions, Number, WholeNumbe
 from rtui.cli.help import Command
 from rtui.cli.output import STANDARD_STREAM, Output, OutputError
 from rtui.keyspace.text.display import display_text
+from rtui.keyspace.text.quantities import ValueSyntaxError, parse_size
 from rtui.server.files import is_first_start
 from rtui.server.options import DEFAULT_DEMO_KEYS, DEFAULT_MEMORY_BUDGET_BYTES, KEPT_ROWS, MOST_KEPT_ROWS, BrowseOptions
 from rtui.server.wire.target import Target
 
-_SIZE: Final = re.compile(r"([0-9]{1,12})\s*([kmgt]?)(?:i?b)?", re.ASCII | re.IGNORECASE)
-_UNITS: Final = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
-
 
 def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int:
-    if value is None:
-        return DEFAULT_MEMORY_BUDGET_BYTES
-    found = _SIZE.fullmatch(value.strip())
-    if found is None or not int(found[1]):
+    try:
+        size = DEFAULT_MEMORY_BUDGET_BYTES if value is None else parse_size(value.strip())
+    except ValueSyntaxError:
+        size = 0
+    if not size:
         raise click.BadParameter("write it as 512M, 2G or a number of bytes", ctx, param)
-    return int(found[1]) << _UNITS[found[2].lower()]
+    return size
 
 
 def _no_workers(ctx: click.Context, param: click.Parameter, value: str | None) -> None:

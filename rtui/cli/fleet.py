@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,18 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rtui.cli import options as opt
 from rtui.cli.connection import PASSWORD_VARIABLE, ConnectionOptions, asked_secret, check_place, connection_options
 from rtui.cli.help import Command
-from rtui.cli.options import (
-    appearance_options,
-    log_option,
-    registry_choice,
-    registry_options,
-    require_terminal,
-    result_options,
-    severity_option,
-    terminal_options,
-)
 from rtui.cli.output import METRICS, Output, failures_in
 from rtui.registry.rules import Severity
 from rtui.server.wire.errors import ExitCode, TargetError
@@ -108,11 +99,11 @@ is about all profiles. Rules about keys need rtui check of each server.
 @click.option("--profiles", metavar="GLOB", multiple=True, help="Profiles by name: '*', 'prod-*'.")
 @click.option("--label", "labels", metavar="NAME=VALUE", multiple=True, help="Only servers with this label.")
 @click.option("--group-by", "group_by", metavar="NAME", help="Sums by the values of a label.")
-@severity_option
-@result_options(*FORMATS)
-@registry_options
-@log_option
-@appearance_options
+@opt.severity_option
+@opt.result_options(*FORMATS)
+@opt.registry_options
+@opt.log_option
+@opt.appearance_options
 @click.option("--demo", "is_demo", is_flag=True, help="Show a few small servers of our own.")
 @click.help_option("--help")
 def command(
@@ -135,27 +126,17 @@ def command(
         raise click.UsageError("--demo brings servers of its own.")
     if is_demo:
         connection.require_no_server()
-    with failures_in(file, "fleet"), _demo(is_demo) as demo:
-        choice = registry_choice(asked)
+        from rtui.demo.load import demo_fleet  # noqa: PLC0415 - only the demo needs it
+    with failures_in(file, "fleet"), demo_fleet() if is_demo else nullcontext(list[Target]()) as demo:
+        choice = opt.registry_choice(asked)
         targets = demo or fleet_targets(connection, files, profiles, labels)
         if file.is_terminal and sys.stdin.isatty() and not file.is_chosen and group_by is None:
-            require_terminal("the screen needs one; --format text prints")
-            look = {"ascii_only": ascii_only, "theme": theme, **terminal_options()}
+            opt.require_terminal("the screen needs one; --format text prints")
+            look = {"ascii_only": ascii_only, "theme": theme, **opt.terminal_options()}
             sys.exit(_shown(targets, choice, connection.timeout_s, log_file, look))
         servers, ended = _asked(targets, choice, connection.timeout_s, log_file)
         file.write(_written(servers, file, group_by))
     sys.exit(ended or _exit_code(servers, Severity(fail_on)))
-
-
-@contextmanager
-def _demo(is_wanted: bool) -> Iterator[list[Target]]:
-    if not is_wanted:
-        yield []
-        return
-    from rtui.demo.load import demo_fleet  # noqa: PLC0415 - only the demo needs it
-
-    with demo_fleet() as targets:
-        yield targets
 
 
 def _shown(

@@ -9,17 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rtui.cli import options as opt
 from rtui.cli.connection import FILE_NAME, ConnectionOptions, Number, connection_options
 from rtui.cli.help import Command
-from rtui.cli.options import (
-    asked_server,
-    demo_choice,
-    demo_options,
-    log_option,
-    registry_choice,
-    registry_options,
-    result_options,
-)
 from rtui.cli.output import METRICS, Output, failures_in
 from rtui.registry.rules import Severity
 from rtui.server.wire.errors import ExitCode
@@ -84,7 +76,7 @@ was made within a day of the samples.
 @click.option(
     "--watch", "every_s", type=Number(min=LEAST_WATCH_S), metavar="S", help="Take samples every S seconds until Ctrl-C."
 )
-@result_options(*FORMATS, otherwise=LINES)
+@opt.result_options(*FORMATS, otherwise=LINES)
 @click.option(
     "--section",
     "sections",
@@ -109,10 +101,10 @@ was made within a day of the samples.
     callback=_fail_on,
     help="error, warn, or a threshold (rtui help thresholds).",
 )
-@registry_options
+@opt.registry_options
 @click.option("--mask", "is_masked", is_flag=True, help="Leave out ids and addresses of clients.")
-@log_option
-@demo_options
+@opt.log_option
+@opt.demo_options
 @click.help_option("--help")
 def command(
     connection: ConnectionOptions,
@@ -137,14 +129,14 @@ def command(
         raise click.UsageError(f"--section is for text and md; {file.form} has all of them.")
     if since is None and any(one.needs_earlier for one in thresholds):
         raise click.UsageError("Changes, and new or gone findings, need earlier samples: --since.")
-    demo = demo_choice(asked)
+    demo = opt.demo_choice(asked)
     opened = None if len(connection.place) != 1 else files.samples_file(Path(connection.place[0]))
     if opened is not None and every_s is not None:
         raise click.UsageError("A file can't be watched.")
     target = (Target() if demo else connection.target()) if opened is None else None
     if target is not None and target.dump is not None:
         raise click.UsageError("A dump has keys, but no server whose health could be judged: rtui check is for keys.")
-    judged = Judged(registry_choice(asked).load(target or Target()), severity=severity, thresholds=thresholds)
+    judged = Judged(opt.registry_choice(asked).load(target or Target()), severity=severity, thresholds=thresholds)
     if since is not None:
         judged.since = views_of(list(files.earlier_samples(since).nodes.values()), judged.registry)
     if opened is not None:
@@ -168,7 +160,7 @@ def command(
         else:
             after_each = write_whole if every_s is not None and not file.is_standard else lambda: None
             rounds = 1 if file.form == LINES else ROUNDS
-            with asked_server(target, demo) as server, command_log(log_file) as log:
+            with opt.asked_server(target, demo) as server, command_log(log_file) as log:
                 code = run.watch(server, every_s, log, after_each, rounds=rounds)
         write_whole()
     judgement = judged.exit_code()

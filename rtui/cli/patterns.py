@@ -11,9 +11,7 @@ import click
 from rtui.cli import options as opt
 from rtui.cli.connection import ConnectionOptions, WholeNumber, connection_options
 from rtui.cli.help import Command
-from rtui.cli.output import Output, failures_in, nothing_written
-from rtui.server.user.ending_signals import exit_status
-from rtui.server.wire.errors import RtuiError
+from rtui.cli.output import Output, failures_in
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -77,12 +75,10 @@ def _learn(target: Target, asked: dict[str, Any], file: Output, most_names: int)
     with command_log(asked.pop("log_file")) as log:
         options = AnalysisOptions(**asked, columns=parse_columns("type,ttl,memory"))
         result = analyse(target, options, log=log)
-    if result.failure is not None:
-        raise RtuiError("The analysis broke off", result.failure)
-    if result.report is None:
-        raise nothing_written(result.ended_by)
-    _write(result.report, file, most_names)
-    return 0 if result.ended_by is None else exit_status(result.ended_by)
+    code = result.exit_code()
+    if result.report is not None:
+        _write(result.report, file, most_names)
+    return code
 
 
 def _naming_rules(separators: tuple[bytes, ...]) -> Registry | None:

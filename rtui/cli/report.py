@@ -18,10 +18,9 @@ from rtui.cli import options as opt
 from rtui.cli.connection import FILE_NAME, ConnectionOptions, WholeNumber, connection_options
 from rtui.cli.help import Command
 from rtui.cli.main import DEBUG_VARIABLE
-from rtui.cli.output import METRICS, STANDARD_STREAM, Output, OutputError, failures_in, nothing_written
+from rtui.cli.output import METRICS, STANDARD_STREAM, Output, OutputError, failures_in
 from rtui.server.files import is_keys_file
-from rtui.server.user.ending_signals import exit_status
-from rtui.server.wire.errors import ExitCode, RtuiError
+from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -102,11 +101,7 @@ def _report(target: Target, asked: dict[str, Any], file: Output, *, keep: bool) 
     if report is not None and (report.head.coverage.keys or result.failure is None):
         file.write(_written(report, file))
         say_what_it_lacks(report, "report")
-    if result.failure is not None:
-        raise RtuiError("The analysis broke off", result.failure)
-    if result.ended_by is not None and report is None:
-        raise nothing_written(result.ended_by)
-    return 0 if result.ended_by is None else exit_status(result.ended_by)
+    return result.exit_code()
 
 
 def _written(report: Report, file: Output) -> str:
@@ -250,16 +245,12 @@ def _export(target: Target, asked: dict[str, Any], file: Output, *, is_folder: b
         result = analyse(target, AnalysisOptions(**asked, write_to=write_to), log=log)
         report = result.report
         if report is None or not (report.head.coverage.counted_keys or result.failure is None):
-            if result.failure is not None:
-                raise RtuiError("The analysis broke off", result.failure)
-            raise nothing_written(result.ended_by)
+            return result.exit_code()  # it raises
         writers[-1].end(report)
         unfinished.pop_all()
     click.echo(f"rtui: {humanize.keys(writers[-1].height)} in {file.path}", err=True)
     say_what_it_lacks(report, "file")
-    if result.failure is not None:
-        raise RtuiError("The analysis broke off", result.failure)
-    return 0 if result.ended_by is None else exit_status(result.ended_by)
+    return result.exit_code()
 
 
 @contextmanager

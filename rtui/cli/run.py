@@ -18,6 +18,7 @@ from rtui.analysis import humanize
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.analysis.report.members import ReferenceChecks
+from rtui.cli.output import nothing_written
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.registry.registry import Registry
 from rtui.registry.rules import Severity
@@ -28,10 +29,10 @@ from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
-from rtui.server.user.ending_signals import EndedBySignal, hang_up, heeded, raise_at_once
+from rtui.server.user.ending_signals import EndedBySignal, exit_status, hang_up, heeded, raise_at_once
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection, Lost
-from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -60,6 +61,14 @@ class Result:
     failure: SafeText | None = None
     ended_by: signal.Signals | None = None
     rows: PassRows | None = None
+
+    def exit_code(self) -> int:
+        """Return 0, or that of the signal; raises RtuiError and EndedBySignal where there is no result of its own."""
+        if self.failure is not None:
+            raise RtuiError("The analysis broke off", self.failure)
+        if self.report is None:
+            raise nothing_written(self.ended_by)
+        return 0 if self.ended_by is None else exit_status(self.ended_by)
 
 
 @contextmanager

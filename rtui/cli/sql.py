@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -97,26 +97,6 @@ def _statement(text: str) -> Statement:
         sys.exit(ExitCode.USAGE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A statement, the keys that it is about, and the bounds of its result."""
-
-    statement: Statement
-    options: AnalysisOptions
-    limit: int
-    most_s: float
-    is_parquet: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """What came of a statement."""
-
-    rows: StatementRows | None
-    parquet: bytes = b""
-    ended_by: Signals | None = None
-
-
 def _run(
     target: Target, statement: Statement, asked: dict[str, Any], file: Output, *, limit: int, most_s: float
 ) -> int:
@@ -136,27 +116,30 @@ def _run(
     options = AnalysisOptions(**asked)
     with command_log(log_file) as log:
         use_one_heap()
-        answer = asyncio.run(_asked(target, _Asked(statement, options, limit, most_s, file.form == "parquet"), log))
-    if answer.rows is None:
-        raise nothing_written(answer.ended_by)
+        bounds: dict[str, Any] = {"most_rows": limit, "most_s": most_s, "is_parquet": file.form == "parquet"}
+        rows, parquet, ended_by = asyncio.run(_asked(target, statement, options, log, **bounds))
+    if rows is None:
+        raise nothing_written(ended_by)
     if file.form == "parquet":
-        file.write(answer.parquet)
+        file.write(parquet)
     else:
         with file.opened() as send:
-            for piece in written_rows(answer.rows, file.form, **file.text_options):
+            for piece in written_rows(rows, file.form, **file.text_options):
                 send(piece)
-    for note in answer.rows.notes:
+    for note in rows.notes:
         click.echo(f"rtui: {note}", err=True)
-    return 0 if answer.ended_by is None else exit_status(answer.ended_by)
+    return 0 if ended_by is None else exit_status(ended_by)
 
 
-async def _asked(target: Target, asked: _Asked, log: CommandLog) -> _Answer:
+async def _asked(
+    target: Target, statement: Statement, options: AnalysisOptions, log: CommandLog, *, is_parquet: bool, **bounds: Any
+) -> tuple[StatementRows | None, bytes, Signals | None]:
+    """Return the rows, as Parquet too if that is wanted, and the signal that ended the inspection."""
     from rtui.analysis.formats.result_rows import StatementRows  # noqa: PLC0415
     from rtui.cli.run import analyse_keys, run_analysis  # noqa: PLC0415
     from rtui.keyspace.text.display import SafeText  # noqa: PLC0415
     from rtui.server.analysis.statements import answer, statement_process  # noqa: PLC0415
 
-    statement, options = asked.statement, asked.options
     async with statement_process() as process:
         await process.check(statement)
         if target.keys is not None:
@@ -167,18 +150,16 @@ async def _asked(target: Target, asked: _Asked, log: CommandLog) -> _Answer:
         if report is None or (result.failure is not None and not report.head.coverage.keys):
             if result.failure is not None or result.ended_by is None:
                 raise RtuiError("The analysis broke off", result.failure or "The server gave no key.")
-            return _Answer(None, ended_by=result.ended_by)
-        given = await answer(
-            *(process, statement, report, rows), registry=options.registry, most_rows=asked.limit, most_s=asked.most_s
-        )
+            return None, b"", result.ended_by
+        given = await answer(process, statement, report, rows, registry=options.registry, **bounds)
         table, notes = given.rows, given.notes
         if result.failure is not None:
             notes = (*notes, SafeText(f"The analysis broke off: {result.failure}"))
-        found = () if asked.is_parquet else table.rows()
+        found = () if is_parquet else table.rows()
         written = StatementRows(statement.text, tuple(table.columns), found, given.is_cut, notes)
         parquet = b""
-        if asked.is_parquet:
+        if is_parquet:
             from rtui.table.statement_tables import parquet_of  # noqa: PLC0415 - imports Polars
 
             parquet = parquet_of(table, {"statement": statement.text, **written.end(), "listed": table.height})
-        return _Answer(written, parquet, result.ended_by)
+        return written, parquet, result.ended_by

@@ -94,32 +94,17 @@ _EXCEPTIONS: Final[dict[str, Range]] = {
     **dict.fromkeys(
         ("allocator_frag_bytes", "allocator_rss_bytes", "rss_overhead_bytes", "mem_fragmentation_bytes"), _DIFFERENCE
     ),
-    **dict.fromkeys(
-        (
-            "rdb_last_bgsave_time_sec",
-            "rdb_current_bgsave_time_sec",
-            "aof_last_rewrite_time_sec",
-            "aof_current_rewrite_time_sec",
-            "master_last_io_seconds_ago",
-            "master_link_down_since_seconds",
-            "master_sync_last_io_seconds_ago",
-        ),
-        _OR_NEVER,
-    ),
-    **dict.fromkeys(
-        (
-            "master_repl_offset",
-            "second_repl_offset",
-            "slave_repl_offset",
-            "slave_read_repl_offset",
-            "repl_backlog_first_byte_offset",
-            "master_sync_total_bytes",
-            "master_sync_read_bytes",
-        ),
-        _STREAM,
-    ),
+    **dict.fromkeys((
+        "rdb_last_bgsave_time_sec", "rdb_current_bgsave_time_sec", "aof_last_rewrite_time_sec",
+        "aof_current_rewrite_time_sec", "master_last_io_seconds_ago", "master_link_down_since_seconds",
+        "master_sync_last_io_seconds_ago",
+    ), _OR_NEVER),
+    **dict.fromkeys((
+        "master_repl_offset", "second_repl_offset", "slave_repl_offset", "slave_read_repl_offset",
+        "repl_backlog_first_byte_offset", "master_sync_total_bytes", "master_sync_read_bytes",
+    ), _STREAM),
     **dict.fromkeys((one.name for one in FIELDS.values() if one.is_counter and one.unit is FieldUnit.BYTES), _STREAM),
-}
+}  # fmt: skip
 
 _WORDS: Final[dict[str, frozenset[object]]] = {
     **dict.fromkeys(

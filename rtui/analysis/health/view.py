@@ -20,29 +20,15 @@ from rtui.registry.registry import Registry
 from rtui.registry.rules import RuleLevels
 
 _ALWAYS_GROWING: Final = (
-    "total_commands_processed",
-    "total_connections_received",
-    "total_net_input_bytes",
-    "total_net_output_bytes",
-    "keyspace_hits",
-    "keyspace_misses",
-    "expired_keys",
-    "evicted_keys",
-)
+    "total_commands_processed", "total_connections_received", "total_net_input_bytes", "total_net_output_bytes",
+    "keyspace_hits", "keyspace_misses", "expired_keys", "evicted_keys",
+)  # fmt: skip
 """Counters that are 0 after CONFIG RESETSTAT, of which at least one grows on any server that is in use."""
 
-_KEPT_AT_RESET: Final = frozenset(
-    {
-        "used_cpu_sys",
-        "used_cpu_user",
-        "used_cpu_sys_children",
-        "used_cpu_user_children",
-        "used_cpu_sys_main_thread",
-        "used_cpu_user_main_thread",
-        "master_repl_offset",
-        "slave_repl_offset",
-    }
-)
+_KEPT_AT_RESET: Final = frozenset({
+    "used_cpu_sys", "used_cpu_user", "used_cpu_sys_children", "used_cpu_user_children", "used_cpu_sys_main_thread",
+    "used_cpu_user_main_thread", "master_repl_offset", "slave_repl_offset",
+})  # fmt: skip
 """Counters that CONFIG RESETSTAT leaves as they are."""
 
 _OWN: Final[dict[str, Callable[[OwnUse], int]]] = {
