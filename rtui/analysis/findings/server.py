@@ -118,10 +118,7 @@ _COUNTED: Final = {
         (HOT_EXPIRING, "hot_keys_expiring", "hot keys expiring soon"),
     ),
     "slow": ((BIG_SLOW, "slow_big_keys", "slow big keys"),),
-    "clients": (
-        (MONITOR, "monitors", "clients in MONITOR"),
-        (OPEN, "default_user_open", "open without a password"),
-    ),
+    "clients": ((MONITOR, "monitors", "clients in MONITOR"), (OPEN, "default_user_open", "open without a password")),
 }
 """By panel the rules that no figure of the server is about, each with the line that says how much they have found."""
 

@@ -56,14 +56,8 @@ def _saved_lines(view: HealthView) -> Iterator[Line]:
         yield lines.gauge("aof_rewrite_in_progress", "AOF rewrite in progress", Unit.COUNT, About(_child(view)))
         yield lines.rate("aof_delayed_fsync", "delayed fsyncs", Unit.COUNT, "aof_delayed_fsync")
     longest = humanize.seconds(view.levels.number(FORK, "longest") / 1000)
-    yield stats.computed(
-        "latest_fork",
-        "last fork",
-        Unit.DURATION,
-        _fork_s,
-        About(_fork_said(view), f"up to {longest}", FORK),
-        fields=("latest_fork_usec",),
-    )
+    about = About(_fork_said(view), f"up to {longest}", FORK)
+    yield stats.computed("latest_fork", "last fork", Unit.DURATION, _fork_s, about, fields=("latest_fork_usec",))
     usual = " to ".join(map(humanize.seconds, USUAL_FORK_S_A_GIB))
     if view.number("latest_fork_usec"):
         yield stats.computed("fork_per_gib", "fork time per GiB", Unit.DURATION, fork_s_a_gib, About("", usual))
@@ -296,13 +290,8 @@ def _lines(view: HealthView) -> Iterator[Line]:
         yield lines.gauge("repl_backlog_size", "replication backlog", Unit.BYTES)
         least = f"at least {humanize.seconds(view.levels.number(BACKLOG, 'least') / 1000)}"
         survives = backlog_s(view)
-        yield lines.given(
-            "backlog_seconds",
-            "outage backlog covers",
-            Unit.DURATION,
-            survives,
-            About("" if survives is not None else "known after 10 s of writes", least, BACKLOG),
-        )
+        about = About("" if survives is not None else "known after 10 s of writes", least, BACKLOG)
+        yield lines.given("backlog_seconds", "outage backlog covers", Unit.DURATION, survives, about)
         yield lines.rate("replicated", "replication stream", Unit.BYTES, "master_repl_offset")
         yield stats.gauge("sync_full", "full resyncs", Unit.COUNT, About("each forks and sends the whole dataset"))
         yield stats.gauge("sync_partial_ok", "partial resyncs", Unit.COUNT)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -99,25 +99,17 @@ def _lines(view: HealthView) -> Iterator[Line]:
 def _processor(view: HealthView) -> Iterator[Line]:
     lines = Lines(view, Source.INFO_CPU)
     knows_threads = all(view.number(name) is not None for name in MAIN_THREAD)
-    counters = MAIN_THREAD if knows_threads else WHOLE_PROCESS
     normal = f"below {humanize.share(view.levels.number(CPU, 'share'))} of one core"
-    yield lines.over_time(
-        "cpu_main_thread" if knows_threads else "cpu",
-        "CPU, main thread" if knows_threads else "CPU",
-        Unit.SHARE,
-        lambda span: span.rate(*counters),
-        About("this thread executes all commands", normal, CPU) if knows_threads else About("of one core"),
-        counters=counters,
-    )
+
+    def line(name: str, title: str, counters: tuple[str, ...], about: About) -> Line:
+        return lines.over_time(name, title, Unit.SHARE, lambda span: span.rate(*counters), about, counters=counters)
+
     if knows_threads:
-        yield lines.over_time(
-            "cpu",
-            "CPU, all threads",
-            Unit.SHARE,
-            lambda span: span.rate(*WHOLE_PROCESS),
-            About("of one core; includes I/O threads"),
-            counters=WHOLE_PROCESS,
-        )
+        main = About("this thread executes all commands", normal, CPU)
+        yield line("cpu_main_thread", "CPU, main thread", MAIN_THREAD, main)
+        yield line("cpu", "CPU, all threads", WHOLE_PROCESS, About("of one core; includes I/O threads"))
+    else:
+        yield line("cpu", "CPU", WHOLE_PROCESS, About("of one core"))
     threads = view.setting("io-threads")
     if threads is not None:
         said = ["including the main thread", *_threaded(view)]
@@ -282,22 +274,18 @@ def _client_lines(view: HealthView) -> Iterator[Line]:
     yield lines.gauge("tracking_clients", "tracking clients", Unit.COUNT)
     found = listed(view)
     size = humanize.size(view.levels.number(BUFFERS, "size"))
+
+    def largest(of: Callable[[ClientFigures], int | None]) -> Cell:
+        return view.unknown(Source.CLIENTS) if found is None else max((of(one) or 0 for one in found), default=None)
+
+    about = About("", f"below {size} and the class limit", BUFFERS)
     yield lines.given(
-        "largest_output",
-        "largest output buffer",
-        Unit.BYTES,
-        view.unknown(Source.CLIENTS) if found is None else max((one.output_bytes or 0 for one in found), default=None),
-        About("", f"below {size} and the class limit", BUFFERS),
+        "largest_output", "largest output buffer", Unit.BYTES, largest(lambda one: one.output_bytes), about
     )
     limit_bytes, portion = query_limit(view), humanize.share(view.levels.number(QUERIES, "share"))
     bound = f", of {humanize.size(limit_bytes)}" if limit_bytes else ""
-    yield lines.given(
-        "largest_query",
-        "largest query buffer",
-        Unit.BYTES,
-        view.unknown(Source.CLIENTS) if found is None else max((one.query_bytes or 0 for one in found), default=None),
-        About("", f"below {portion} of client-query-buffer-limit{bound}", QUERIES),
-    )
+    about = About("", f"below {portion} of client-query-buffer-limit{bound}", QUERIES)
+    yield lines.given("largest_query", "largest query buffer", Unit.BYTES, largest(lambda one: one.query_bytes), about)
     memory = Lines(view, Source.INFO_MEMORY)
     yield memory.gauge("mem_clients_normal", "client memory", Unit.BYTES)
     yield stats.gauge("client_output_buffer_limit_disconnections", "closed by output limit", Unit.COUNT)

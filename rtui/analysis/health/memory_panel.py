@@ -188,57 +188,34 @@ def _lines(view: HealthView, found: Eviction) -> Iterator[Line]:
     resident = About("", f"at least {least} of used_memory", SWAPPED)
     total = view.number("total_system_memory")
     machine = f"the machine has {humanize.size(total)}" if total else ""
-    yield lines.given(
-        "maxmemory",
-        "memory limit",
-        Unit.BYTES,
-        "no limit" if limit == 0 else view.cell("maxmemory", Source.INFO_MEMORY),
-        About(machine, "a limit, unless memory far exceeds the data", UNLIMITED),
-    )
+    limit_shown = "no limit" if limit == 0 else view.cell("maxmemory", Source.INFO_MEMORY)
+    about = About(machine, "a limit, unless memory far exceeds the data", UNLIMITED)
+    yield lines.given("maxmemory", "memory limit", Unit.BYTES, limit_shown, about)
     yield lines.gauge("used_memory_peak", "peak memory", Unit.BYTES)
     yield lines.gauge("used_memory_rss", "resident memory (RSS)", Unit.BYTES, resident)
     yield lines.gauge("maxmemory_policy", "eviction policy", Unit.TEXT, About(found.meaning, _policies(view), POLICY))
-    yield lines.given(
-        "evictable_keys_share",
-        "evictable keys",
-        Unit.SHARE,
-        lines.view.unknown(Source.INFO_KEYSPACE) if found.candidates is None else found.candidate_share,
-        About(normal="all keys, or none by choice", rule=CANNOT_EVICT),
-    )
+    evictable = view.unknown(Source.INFO_KEYSPACE) if found.candidates is None else found.candidate_share
+    about = About(normal="all keys, or none by choice", rule=CANNOT_EVICT)
+    yield lines.given("evictable_keys_share", "evictable keys", Unit.SHARE, evictable, about)
     yield lines.computed("dataset_share", "dataset share", Unit.SHARE, _dataset_share, fields=_DATA)
     yield from _fragmentation(view, lines)
     yield stats.rate("evicted_keys", "evicted keys", Unit.KEYS, "evicted_keys")
     yield stats.rate("expired_keys", "expired keys", Unit.KEYS, "expired_keys")
-    yield lines.gauge(
-        "lazyfree_pending_objects",
-        "pending lazy frees",
-        Unit.COUNT,
-    )
+    yield lines.gauge("lazyfree_pending_objects", "pending lazy frees", Unit.COUNT)
 
 
 def _fragmentation(view: HealthView, lines: Lines) -> Iterator[Line]:
     ratio, least = view.levels.number(FRAGMENTED, "ratio"), view.levels.number(FRAGMENTED, "least")
     used = view.number("used_memory")
     said = f"not meaningful below {humanize.size(least)} used" if used is not None and used < least else ""
-    yield lines.gauge(
-        "mem_fragmentation_ratio",
-        "fragmentation ratio",
-        Unit.RATIO,
-        About(said, f"1.0 to {ratio}; below 1: swapped?", FRAGMENTED),
-    )
+    about = About(said, f"1.0 to {ratio}; below 1: swapped?", FRAGMENTED)
+    yield lines.gauge("mem_fragmentation_ratio", "fragmentation ratio", Unit.RATIO, about)
     if view.text("mem_allocator").startswith("libc"):
         return
+    within = About("activedefrag returns free space within pages", "up to 1.1")
+    yield lines.gauge("allocator_frag_ratio", "allocator fragmentation", Unit.RATIO, within)
     yield lines.gauge(
-        "allocator_frag_ratio",
-        "allocator fragmentation",
-        Unit.RATIO,
-        About("activedefrag returns free space within pages", "up to 1.1"),
-    )
-    yield lines.gauge(
-        "allocator_rss_ratio",
-        "allocator RSS ratio",
-        Unit.RATIO,
-        About("MEMORY PURGE returns free pages"),
+        "allocator_rss_ratio", "allocator RSS ratio", Unit.RATIO, About("MEMORY PURGE returns free pages")
     )
     yield lines.gauge("rss_overhead_ratio", "RSS overhead ratio", Unit.RATIO)
     yield lines.gauge("active_defrag_running", "active defrag, CPU %", Unit.NUMBER)

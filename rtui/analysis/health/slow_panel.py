@@ -169,28 +169,16 @@ def folding(view: HealthView) -> NameFolding:
 def _lines(view: HealthView) -> Iterator[Line]:
     lines = Lines(view, Source.SLOW_LOG)
     entries = logged(view, Source.SLOW_LOG)
-    is_known = Source.SLOW_LOG not in view.latest.missing
     others = [one for one in entries if not one.is_own]
     longest_ms = view.levels.number(SLOW, "longest")
-    slow = [one for one in others if one.amount > longest_ms * 1000]
-    yield lines.given(
-        "slow_entries",
-        "slow commands",
-        Unit.COUNT,
-        len(slow) if is_known else view.unknown(Source.SLOW_LOG),
-        About(
-            f"in the last {humanize.counted(len(entries), 'entry')} of the slow log",
-            f"none over {humanize.seconds(longest_ms / 1000)}",
-            SLOW,
-        ),
-    )
-    yield lines.given(
-        "slow_entries_of_rtui",
-        "slow commands of rtui",
-        Unit.COUNT,
-        len(entries) - len(others) if is_known else view.unknown(Source.SLOW_LOG),
-        About(normal="none"),
-    )
+    slow: Cell = sum(one.amount > longest_ms * 1000 for one in others)
+    own: Cell = len(entries) - len(others)
+    if Source.SLOW_LOG in view.latest.missing:
+        slow = own = view.unknown(Source.SLOW_LOG)
+    said = f"in the last {humanize.counted(len(entries), 'entry')} of the slow log"
+    about = About(said, f"none over {humanize.seconds(longest_ms / 1000)}", SLOW)
+    yield lines.given("slow_entries", "slow commands", Unit.COUNT, slow, about)
+    yield lines.given("slow_entries_of_rtui", "slow commands of rtui", Unit.COUNT, own, About(normal="none"))
     for name, title, scale, unit in (
         ("slowlog-log-slower-than", "slow log threshold", 1e6, Unit.DURATION),
         ("slowlog-max-len", "slow log length", 1, Unit.COUNT),
