@@ -263,7 +263,6 @@ class Patterns(PatternNodes):
         return self.own()[np.concatenate(parts)] if parts else np.zeros(0, np.int32)
 
     def fold(self) -> NDArray[np.int32]:
-        """Merge nodes if there are too many, and number them anew; returns new ids by old id."""
         renumbered = super().fold()
         self._names, self._indexed = np.empty(0, np.uint64), -1
         self._is_pattern = self._is_rest = np.empty(0, bool)

@@ -71,86 +71,58 @@ class EntryCounts:
     """Keys by entry of a registry; those without one are counted under NO_PATTERN."""
 
     def __init__(self, entries: Sequence[RegistryEntry]) -> None:
-        self._layouts: defaultdict[Layout, Counter[int]] = defaultdict(Counter)
+        self.layouts: defaultdict[Layout, Counter[int]] = defaultdict(Counter)
         count = len(entries) + 1
-        self._memory = [0] * count
+        self.memory = [0] * count
         """By entry; NO_PATTERN is the last."""
-        self._expiring = [0] * count
+        self.expiring = [0] * count
         """Expiring keys of entries whose expected TTL has a minimum."""
-        self._longest_ms = [0] * count
+        self.longest_ms = [0] * count
         """The longest remaining TTL of these keys, in ms."""
-        self._broken: defaultdict[tuple[int, Breach, bool], KeyCount] = defaultdict(KeyCount)
+        self.broken: defaultdict[tuple[int, Breach, bool], KeyCount] = defaultdict(KeyCount)
         """By entry and breach; unsampled keys, which do not stand for others, apart."""
-        self._shown: defaultdict[int, KeyCount] = defaultdict(KeyCount)
+        self.shown: defaultdict[int, KeyCount] = defaultdict(KeyCount)
         """See `CountedEntries`."""
 
     def copy(self, slicer: Slicer) -> Slices[EntryCounts]:
         """Return counts of the same keys; nothing may be added meanwhile."""
         made = copy(self)
-        made._layouts = defaultdict(Counter)
-        for layout, keys in self._layouts.items():
-            made._layouts[layout] = keys.copy()
+        made.layouts = defaultdict(Counter)
+        for layout, keys in self.layouts.items():
+            made.layouts[layout] = keys.copy()
             yield from slicer.pause()
-        made._memory = self._memory.copy()
-        made._expiring, made._longest_ms = self._expiring.copy(), self._longest_ms.copy()
-        made._broken = yield from copied(self._broken, slicer)
-        made._shown = yield from copied(self._shown, slicer)
+        made.memory = self.memory.copy()
+        made.expiring, made.longest_ms = self.expiring.copy(), self.longest_ms.copy()
+        made.broken = yield from copied(self.broken, slicer)
+        made.shown = yield from copied(self.shown, slicer)
         return made
 
     def add(self, counted: CountedEntries) -> None:
         for layout, keys in counted.layouts:
-            self._layouts[layout].update(keys)
+            self.layouts[layout].update(keys)
         for index, size in counted.memory_bytes:
-            self._memory[index] += size
+            self.memory[index] += size
         for index, expiring, longest_ms in counted.lives:
-            self._expiring[index] += expiring
-            self._longest_ms[index] = max(self._longest_ms[index], longest_ms)
+            self.expiring[index] += expiring
+            self.longest_ms[index] = max(self.longest_ms[index], longest_ms)
         for index, shown in counted.shown:
-            self._shown[index].merge(shown)
+            self.shown[index].merge(shown)
 
     def add_broken(self, counted: Iterable[CountedBreach]) -> None:
         for index, breach, is_sampled, keys in counted:
-            self._broken[index, breach, is_sampled].merge(keys)
+            self.broken[index, breach, is_sampled].merge(keys)
 
     def merge(self, other: EntryCounts) -> None:
         """Add the counts of other keys by the same entries."""
-        for layout, keys in other._layouts.items():
-            self._layouts[layout].update(keys)
-        for own, theirs in ((self._memory, other._memory), (self._expiring, other._expiring)):
+        for layout, keys in other.layouts.items():
+            self.layouts[layout].update(keys)
+        for own, theirs in ((self.memory, other.memory), (self.expiring, other.expiring)):
             own[:] = map(add, own, theirs)
-        self._longest_ms[:] = map(max, self._longest_ms, other._longest_ms)
-        for broken, count in other._broken.items():
-            self._broken[broken].merge(count)
-        for index, shown in other._shown.items():
-            self._shown[index].merge(shown)
-
-    def layouts(self) -> dict[int, list[tuple[Layout, int]]]:
-        found: defaultdict[int, list[tuple[Layout, int]]] = defaultdict(list)
-        for layout, keys in self._layouts.items():
-            for index, count in keys.items():
-                found[index].append((layout, count))
-        return found
-
-    def keys_by_entry(self) -> Counter[int]:
-        found: Counter[int] = Counter()
-        for keys in self._layouts.values():
-            found.update(keys)
-        return found
-
-    def shown(self, index: int) -> KeyCount:
-        """Return the examples of an entry, and the sizes of its keys where they are a sample."""
-        return self._shown[index] if index in self._shown else KeyCount()
-
-    def memory_bytes(self, index: int) -> int:
-        return self._memory[index]
-
-    def broken(self, index: int, breach: Breach, *, is_sampled: bool) -> KeyCount:
-        """Return the keys of an entry with a breach; `is_sampled`: those that stand for others."""
-        return self._broken.get((index, breach, is_sampled)) or KeyCount()
-
-    def lives(self, index: int) -> tuple[int, int]:
-        """Return how many keys of an entry expire that expects a least TTL, and the most that one has left, in ms."""
-        return self._expiring[index], self._longest_ms[index]
+        self.longest_ms[:] = map(max, self.longest_ms, other.longest_ms)
+        for broken, count in other.broken.items():
+            self.broken[broken].merge(count)
+        for index, shown in other.shown.items():
+            self.shown[index].merge(shown)
 
 
 TOO_SHORT: Final = "ttl-too-short"
@@ -204,7 +176,10 @@ class _Entries:
         self._entries = entries
         self._counts = counts
         self._figures = figures
-        self._layouts = counts.layouts()
+        self._layouts: defaultdict[int, list[tuple[Layout, int]]] = defaultdict(list)
+        for layout, keys in counts.layouts.items():
+            for index, count in keys.items():
+                self._layouts[index].append((layout, count))
 
     def _keys(self, index: int, is_known: Known = lambda _: True) -> int:
         return sum(keys for layout, keys in self._layouts.get(index, ()) if is_known(layout))
@@ -212,9 +187,13 @@ class _Entries:
     def count(self, index: int) -> KeyCount:
         """Return the keys of an entry, or with NO_PATTERN the keys without one."""
         memory_keys = self._keys(index, lambda layout: layout.has_memory)
-        found = KeyCount(self._keys(index), memory_keys, self._counts.memory_bytes(index))
-        found.merge(self._counts.shown(index))
+        found = KeyCount(self._keys(index), memory_keys, self._counts.memory[index])
+        found.merge(self._counts.shown.get(index) or KeyCount())
         return found
+
+    def _broken(self, index: int, breach: Breach) -> list[KeyCount]:
+        """Return the keys of an entry with a breach: those that stand for others, and the rest."""
+        return [self._counts.broken.get((index, breach, is_sampled)) or KeyCount() for is_sampled in (True, False)]
 
     def report(self, index: int) -> EntryReport:
         entry, figures, count = self._entries[index], self._figures, self.count(index)
@@ -246,7 +225,7 @@ class _Entries:
         figures, keys = self._figures, count.keys
         for breach, text in _expected(expected):
             known = self._keys(index, _KNOWN[breach])
-            broken = joined(self._counts.broken(index, breach, is_sampled=one) for one in (True, False))
+            broken = joined(self._broken(index, breach))
             figure = self._lengths(index, keys) if breach is Breach.LENGTH else figures.keys(broken.keys)
             is_known = known or not keys
             yield ExpectationReport(
@@ -260,8 +239,8 @@ class _Entries:
             )
         ttl = expected.ttl
         if ttl is not None and ttl.low_ms is not None:
-            known, (expiring, longest_ms) = self._keys(index, _has_ttl), self._counts.lives(index)
-            is_short = ttl.is_too_short(longest_ms, expiring)
+            known, expiring = self._keys(index, _has_ttl), self._counts.expiring[index]
+            is_short = ttl.is_too_short(self._counts.longest_ms[index], expiring)
             yield ExpectationReport(
                 rule=TOO_SHORT,
                 expected=_text(ttl.text),
@@ -278,7 +257,7 @@ class _Entries:
         are not extrapolated.
         """
         asked = self._keys(index, lambda layout: layout.has_length and layout.is_sampled)
-        sampled, others = (self._counts.broken(index, Breach.LENGTH, is_sampled=one).keys for one in (True, False))
+        sampled, others = (count.keys for count in self._broken(index, Breach.LENGTH))
         if (
             not (asked and self._samples_lengths)
             or asked + self._keys(index, lambda one: one.has_length and not one.is_sampled) >= keys
@@ -440,6 +419,6 @@ class RegistryCounts:
                 self.registry, self.entries, root, figures, slicer, samples_lengths=samples_lengths
             )
         if self.naming.is_wanted:
-            keys = self.entries.keys_by_entry()
+            keys = sum(self.entries.layouts.values(), Counter[int]())
             naming = yield from self.naming.report(figures, keys.__getitem__, slicer)
         return registered, naming

@@ -54,7 +54,6 @@ class MsgpackReader(Reader):
         """The field names of each kind of record, by the tag byte of its records."""
 
     def read(self) -> None:
-        """Read the value at the cursor."""
         tag = self.byte()
         if tag in self._records:
             self._record(self._records[tag])
@@ -214,7 +213,6 @@ class CborReader(Reader):
     """Reads one CBOR item; tags become the type name of the tagged item."""
 
     def read(self) -> None:
-        """Read the item at the cursor."""
         type_name = ""
         while True:
             first = self.byte()

@@ -356,7 +356,6 @@ class IgbinaryReader(Reader):
         self._texts: list[bytes] = []
 
     def read(self) -> None:
-        """Read the value at the cursor."""
         kind = self.byte()
         if kind == _REFERENCE:
             kind = self.byte()

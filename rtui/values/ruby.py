@@ -25,7 +25,6 @@ class RubyReader(Reader):
         self._symbols: list[str] = []
 
     def read(self) -> None:
-        """Read the value at the cursor."""
         code = self.take(1)
         simple = _CONSTANTS.get(code)
         if simple is not None:

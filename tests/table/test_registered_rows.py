@@ -78,10 +78,10 @@ def add(counting: RegisteredRows, rows: list[dict[str, object]]) -> None:
 def _said(counts: RegistryCounts) -> object:
     entries, naming = counts.entries, counts.naming
     return (
-        entries._layouts,
-        *(entries._memory, entries._expiring, entries._longest_ms),
-        *({place: _keys_of(one) for place, one in some.items()} for some in (entries._broken, naming._counts)),
-        {index: _keys_of(one) for index, one in entries._shown.items() if one.examples or one.long_names or one.sizes},
+        entries.layouts,
+        *(entries.memory, entries.expiring, entries.longest_ms),
+        *({place: _keys_of(one) for place, one in some.items()} for some in (entries.broken, naming._counts)),
+        {index: _keys_of(one) for index, one in entries.shown.items() if one.examples or one.long_names or one.sizes},
         naming._second,
     )
 

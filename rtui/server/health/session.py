@@ -259,7 +259,6 @@ class HealthSession(Health):
         return self._stopped or next((why for why in failures if why is not None), None)
 
     def begin(self) -> None:
-        """Take full samples every few seconds."""
         from rtui.server.health.watch import HealthWatch  # noqa: PLC0415 - as above
 
         if self._watch is None:
@@ -273,7 +272,6 @@ class HealthSession(Health):
         self._revision += 1
 
     def end(self) -> None:
-        """Take no more of them."""
         if self._asking is not None:
             self._asking.cancel()
             self._asking = None
@@ -283,7 +281,6 @@ class HealthSession(Health):
         await end_task(task)
 
     def ask_now(self) -> None:
-        """Take a sample of each node now, also of refused sources."""
         if self._watch is not None:
             self._watch.ask_now()
 
@@ -404,7 +401,6 @@ class SavedHealth(Health):
         return max(samples[-1].at_ms for samples in self._known.values()) / 1000
 
     def compared(self, node: SafeText) -> NodeComparison | None:
-        """The changes since the earlier samples of a node."""
         known = () if self.comparison is None else self.comparison.nodes
         return next((comparison for comparison in known if comparison.node == node), None)
 

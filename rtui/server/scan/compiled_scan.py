@@ -259,7 +259,6 @@ class CompiledPipeline(ScanPipeline):
         return engine
 
     async def drive(self, lane: Lane) -> None:
-        """Let the engine ask until nothing is left to ask, or it is stopped."""
         if not self.listing.ranges.dialect.is_ordered:
             if self._engine is not None:
                 self._engine.use_ranges(Ranges(Dialect.SLOTTED, ()))

@@ -137,7 +137,6 @@ class RowsSearch(Search):
 
     @property
     def progress(self) -> Progress:
-        """How far it is, in rows that were looked at."""
         seen, height = self._found.looked_at, self._rows.height
         if self._failure is not None:
             return Progress(ScanState.FAILED, None, seen, reason=self._failure.happened)
@@ -153,7 +152,6 @@ class RowsSearch(Search):
 
     @property
     def notes(self) -> tuple[SafeText, ...]:
-        """Notes on the matches, as sentences."""
         rows, found = self._rows, self._found
         notes = []
         if rows.why_none:
@@ -178,7 +176,6 @@ class RowsSearch(Search):
         return tuple(SafeText(note) for note in notes)
 
     def sorts_at_once(self, order: MatchOrder | None) -> bool:
-        """Return whether another search finds the first of all matches in an order without asking the server."""
         return self._kept_pass.why_not(self.query, order) is None
 
     async def _work(self) -> None:

@@ -124,7 +124,6 @@ class KeySearch(Search):
 
     @property
     def plan(self) -> SafeText | None:
-        """The search in words, with its cost, without a full stop; None before it is known."""
         plan, ahead, bill = self.preparation.plan, self.preparation.ahead, self.preparation.bill
         if plan is None or ahead is None:
             return None
@@ -152,7 +151,6 @@ class KeySearch(Search):
 
     @property
     def progress(self) -> Progress:
-        """How far it is, in names that were looked at."""
         seen = sum(one.seen for one in self.finders.values())
         if self._failure is not None:
             return Progress(ScanState.FAILED, None, seen, reason=self._failure.happened)
