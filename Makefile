@@ -1,6 +1,6 @@
 # Every target describes itself: `make` prints the list.
 .DEFAULT_GOAL := help
-.PHONY: help setup engine run demo-report test test-busy test-fast lint types contracts check bench pictures snapshots sanitize wheel dist bundle bundle-test extras release zipapp clean
+.PHONY: help setup engine run demo-report test test-busy test-fast lint types contracts check bench pictures snapshots sanitize wheel dist bundle bundle-test extras release site zipapp clean
 
 PYTHON := .venv/bin/python
 ARGS ?=
@@ -88,6 +88,10 @@ extras: ## Write the Homebrew formula, the bill of materials and the release's n
 release: ## Do all of a release that needs no account: make release
 	.venv/bin/actionlint
 	$(MAKE) dist bundle extras bundle-test
+
+site: ## Build the documentation as a site in build/site/html (extra site); a broken link ends it
+	$(PYTHON) .github/site/make.py
+	.venv/bin/properdocs build -q --strict -f build/site/mkdocs.yml
 
 zipapp: ## Build dist/rtui.pyz: one file to copy to a host with the same Python and platform
 	$(PYTHON) -m pip install -q shiv
