@@ -353,7 +353,7 @@ def test_json_is_the_whole_list() -> None:
     by_usage = {record["usage"]: record for record in records}
     for spec in TABLE:
         record = by_usage[spec.usage]
-        assert record["commands_command"] == spec.name
+        assert record["command"] == spec.name
         assert record["cost"] == spec.cost
         assert record["why"] == spec.why
         assert record["bounds"] == list(spec.bounds)

@@ -167,11 +167,6 @@ def test_wrong_use(wrong: list[str]) -> None:
     assert run(["check", *wrong]) == 2
 
 
-def test_no_server(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["check", "127.0.0.1:1"]) == ExitCode.SERVER
-    assert capsys.readouterr().err.startswith("rtui: ")
-
-
 def test_what_is_to_be_known_of_a_rule(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["check", "--rules"]) == 0
     every = capsys.readouterr().out

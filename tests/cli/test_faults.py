@@ -159,7 +159,10 @@ def test_a_server_that_can_not_be_asked(command: str, valkey: Server, capfd: pyt
             faults.append((valkey.port, ("-n", "9999")))
         for port, more in faults:
             assert run([*at_port(ASKING[command], port), *more]) == ExitCode.SERVER, more
-            check_said(capfd.readouterr().err)
+            out, said = capfd.readouterr()
+            assert (out, said[:6]) == ("", "rtui: "), more
+            check_said(said)
+            assert port != closed or "refused" in said or "Nothing listens" in said
 
 
 MOMENTS = {"never": 0, "in the first reply": 1, "in the handshake": 500, "later": None}

@@ -554,11 +554,6 @@ def test_a_term_that_is_denied_is_named(valkey: Server, capfd: pytest.CaptureFix
     assert "rtui acl" in err
 
 
-def test_no_server(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["find", "redis://127.0.0.1:1/0", "cart"]) == ExitCode.SERVER
-    assert capfd.readouterr().out == ""
-
-
 def many(server: Server) -> None:
     client = server.client()
     for start in range(0, MANY, 10_000):

@@ -93,13 +93,6 @@ def test_samples_until_a_signal(valkey: Server) -> None:
     assert len(samples) == 2
 
 
-def test_a_server_that_is_not_there(valkey: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    url = valkey.url
-    valkey.stop()
-    assert run(["health", url]) == ExitCode.SERVER
-    assert "refused" in capsys.readouterr().err
-
-
 def test_a_file_can_not_be_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "samples.jsonl"
     path.write_text('{"format":"rtui samples","schema":2,"rtui":"1","began_ms":1,"server":"a"}\n')

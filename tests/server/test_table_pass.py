@@ -91,19 +91,6 @@ async def test_a_pass_adds_up_to_what_its_keys_do(
             assert (lengths[0] or 0) >= max(known)
 
 
-async def test_an_analysis_adds_up_a_table(valkey: Server) -> None:
-    client = valkey.client()
-    client.mset({f"user:{number}:name": "x" * number for number in range(1, 200)})
-    async with connected(target_of(valkey)) as connection:
-        analysing = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
-        await analysing.run()
-    report = analysing.report
-    assert report is not None
-    assert report.head.coverage.keys == 199
-    ((user,),) = (report.summary.root.children,)
-    assert [(one.name, one.stats.keys, one.distinct) for one in user.children] == [(b"<id>", 199, 199)]
-
-
 @pytest.mark.parametrize("step", ["rtui.table.partial.Partial.add", "rtui.table.tops.TopKeys.take"])
 @pytest.mark.parametrize("error", [pl.exceptions.ComputeError("no"), pl.exceptions.PanicException("gone")])
 async def test_whatever_fails_in_polars_ends_the_analysis_with_its_message(

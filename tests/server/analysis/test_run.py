@@ -188,22 +188,6 @@ async def test_paused_and_resumed_it_is_complete(valkey: Server) -> None:
     assert analysis.report.summary.root.stats.keys == MANY
 
 
-@pytest.mark.slow
-async def test_lost_connections_in_the_middle_change_nothing(valkey: Server) -> None:
-    plant(valkey, numbered(MANY))
-    async with DelayProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
-        analysis = analysing(connection)
-        running = asyncio.create_task(analysis.run())
-        for keys in (2_000, 8_000):
-            await eventually(partial(has_seen, analysis, keys))
-            proxy.cut_after(10_000)
-        await running
-        assert proxy.accepted >= 4
-    assert analysis.report is not None
-    assert analysis.report.head.coverage.kind is CoverageKind.EXACT
-    assert analysis.report.summary.root.stats.keys == MANY
-
-
 async def test_lost_while_the_last_thing_is_asked_it_is_over_all_the_same(
     redis810: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
