@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from tests.conftest import known
 from tests.monitor import Recorder, escapes_quotes, parse
 from tests.proxy import DelayProxy
 from tests.servers import Server
@@ -177,8 +178,7 @@ def test_a_stopped_or_frozen_server_is_revived_by_a_reset(redis62: Server) -> No
 
 
 def test_tls(tls_server: Server) -> None:
-    assert tls_server.tls is not None
-    with redis.Redis(port=tls_server.port, ssl=True, ssl_ca_certs=str(tls_server.tls.ca)) as client:
+    with redis.Redis(port=tls_server.port, ssl=True, ssl_ca_certs=str(known(tls_server.tls).ca)) as client:
         assert client.ping()
     with redis.Redis(port=tls_server.port, retry=Retry(NoBackoff(), 0)) as plain, pytest.raises(redis.ConnectionError):
         plain.ping()
@@ -204,8 +204,7 @@ def test_a_server_ends_with_the_process_that_started_it() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as parent:
-        assert parent.stdout is not None
-        pid, folder = parent.stdout.readline().split()
+        pid, folder = known(parent.stdout).readline().split()
         watch = os.pidfd_open(int(pid))
         parent.send_signal(signal.SIGKILL)
         parent.wait()

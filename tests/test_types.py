@@ -23,6 +23,7 @@ from rtui.server.user.copying import copied_commands
 from rtui.server.wire.target import Target
 from rtui.tui.browse.fact_lines import fact_lines
 from rtui.tui.kit.styled_text import Role, type_role
+from tests.conftest import known
 from tests.fakes.servers import MODULE_LENGTH, ModuleServer
 from tests.server.targets import connected
 
@@ -73,11 +74,9 @@ async def test_a_report_counts_a_declared_type_in_its_unit() -> None:
     async with ModuleServer(KEYS, ROARING) as server, connected(server.target) as connection:
         analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
         await analysis.run()
-    assert analysis.report is not None
-    (of_type,) = analysis.report.summary.types
+    (of_type,) = known(analysis.report).summary.types
     assert (of_type.name, of_type.unit) == (ROARING, "containers")
-    assert of_type.length is not None
-    assert of_type.length.max == MODULE_LENGTH
+    assert known(of_type.length).max == MODULE_LENGTH
     assert {line[2] for line in server.sent(b"MEMORY", b"USAGE")} >= set(KEYS)
 
 
@@ -88,8 +87,7 @@ async def test_a_type_that_is_not_declared_has_elements_and_no_colour_and_nothin
     async with ModuleServer(KEYS, ROARING) as server, connected(server.target) as connection:
         analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
         await analysis.run()
-    assert analysis.report is not None
-    (of_type,) = analysis.report.summary.types
+    (of_type,) = known(analysis.report).summary.types
     assert (of_type.unit, of_type.length) == ("elements", None)
     assert {line[2] for line in server.sent(b"MEMORY", b"USAGE")} <= {PROBE_KEY}
 

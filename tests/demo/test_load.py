@@ -47,8 +47,7 @@ def demo() -> Iterator[Demo]:
 
 @pytest.fixture
 def client(demo: Demo) -> Iterator[redis.Redis]:
-    assert demo.target.socket_path is not None
-    with redis.Redis(unix_socket_path=demo.target.socket_path) as connection:
+    with redis.Redis(unix_socket_path=known(demo.target.socket_path)) as connection:
         yield connection
 
 
@@ -186,8 +185,7 @@ async def analysed() -> Report:
         async with connected(demo.target) as connection:
             analysing = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
             await analysing.run()
-    assert analysing.report is not None
-    return analysing.report
+    return known(analysing.report)
 
 
 @pytest.mark.slow

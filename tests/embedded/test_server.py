@@ -15,7 +15,7 @@ import pytest
 
 from rtui.embedded import server as embedded
 from rtui.embedded.server import INSTALL_LINE, EmbeddedServer, EmbeddedServerError
-from tests.conftest import require
+from tests.conftest import known, require
 
 HOLD = """
 import os, sys
@@ -52,8 +52,7 @@ class Holder:
             stderr=subprocess.PIPE,
             text=True,
         )
-        assert self.process.stdout is not None
-        pid, path = self.process.stdout.readline().split()
+        pid, path = known(self.process.stdout).readline().split()
         self.server = int(pid)
         self.supervisor = _parent_of(self.server)
         self.folder = Path(path).parent
@@ -107,8 +106,7 @@ def test_the_server_does_not_outlive_its_supervisor() -> None:
 
 def test_a_child_of_rtui_does_not_keep_the_server_alive() -> None:
     holder = Holder("import subprocess; subprocess.Popen(['cat']); print('born', flush=True); sys.stdin.read()")
-    assert holder.process.stdout is not None
-    assert holder.process.stdout.readline() == "born\n"
+    assert known(holder.process.stdout).readline() == "born\n"
     holder.process.kill()
     assert ends(holder.server_fd)
     holder.process.communicate()

@@ -63,8 +63,7 @@ async def reported(server: FakeServer, **options: Any) -> Report:
         run = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, **options))
         await run.run(reports_meanwhile=False)
         assert run.progress.state is ScanState.DONE, run.progress.reason
-    assert run.report is not None
-    return run.report
+    return known(run.report)
 
 
 async def found(server: FakeServer, query: str) -> KeySearch:

@@ -367,8 +367,7 @@ async def test_the_passphrase_of_the_key_and_the_password_are_asked_for_in_place
         await until(pilot, lambda: isinstance(app.screen, BrowseScreen))
     target = app.options.target
     assert target.password == Secret("theirs")
-    assert target.sentinels is not None
-    assert [one and one.key_password for one in (target.tls, target.sentinels.tls)] == [Secret("fits")] * 2
+    assert [one and one.key_password for one in (target.tls, known(target.sentinels).tls)] == [Secret("fits")] * 2
 
 
 def labelled(target: Target, **labels: str) -> Target:

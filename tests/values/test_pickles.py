@@ -175,8 +175,7 @@ def test_of_a_long_text_that_is_cut_the_beginning_is_shown(protocol: int) -> Non
     row = next(row for row in outline(found.root) if isinstance(row.node.value, str) and len(row.node.value) > 1_000)
     assert page.startswith(str(row.node.value))
     assert row.node.is_cut
-    assert row.node.name is not None
-    assert row.node.name.value == "page"
+    assert known(row.node.name).value == "page"
     assert row.path == (2, 1, 0)
     assert tree(found.root.children[2].children[0]) == shown([1, 2])
 
@@ -308,8 +307,7 @@ def test_members_of_an_ordered_dict_that_is_cut_have_their_names() -> None:
     assert root.type_name == "OrderedDict"
     assert root.kind is ValueKind.MAP
     assert tree(root.children[40]) == shown(40)
-    assert root.children[40].name is not None
-    assert root.children[40].name.value == "key 40"
+    assert known(root.children[40].name).value == "key 40"
 
 
 def test_dates_of_python_2_are_dates() -> None:

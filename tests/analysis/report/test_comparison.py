@@ -336,8 +336,7 @@ def test_a_change_of_less_than_a_hundredth_is_counted_but_not_listed(keys: int, 
 
 def test_nodes_that_came_and_went_and_slots_that_moved() -> None:
     before = clustered_report()
-    assert before.cluster is not None
-    first, second, third = before.cluster.nodes
+    first, second, third = known(before.cluster).nodes
     took_over = replace(first, slots=((0, 5_461),)), replace(second, slots=((5_462, 10_922),))
     replacing = replace(third, id="f" * 40, label="10.0.0.9:6379")
 

@@ -104,14 +104,13 @@ def test_load_is_that_of_the_slots_that_a_node_told() -> None:
 
 def test_slots_tags_and_keys_have_their_nodes_in_a_cluster_only() -> None:
     report, alone = unsettled_report(), made_report()
-    assert report.cluster is not None
     for make in (slots, slot_tags, big_keys, lambda one: hot_keys(one)[0]):
         table = make(report)
         at = [column.id for column in table.columns].index("node")
         assert "node" not in {column.id for column in make(alone).columns}
         for row, subject in zip(table.rows, table.subjects, strict=True):
             slot = subject if isinstance(subject, int) else key_slot(subject)  # type: ignore[arg-type]
-            owner = report.cluster.owner_of(slot)
+            owner = known(report.cluster).owner_of(slot)
             assert row[at] == (None if owner is None else owner.label)
 
 
@@ -370,11 +369,10 @@ def test_a_figure_without_a_mark_is_the_truth(keys: list[bytes]) -> None:
         figures, sizes = figures_of(found, prefix, len(here)), [size_of(key) for key in here]
         memory, no_ttl = figures.memory_bytes, figures.no_ttl
         assert memory is not None
-        assert no_ttl is not None
         if memory.mark is Mark.EXACT:
             assert memory.value == sum(sizes)
             assert figures.mean_bytes == Known(sum(sizes) / len(sizes))
-            assert no_ttl == Known(sum(size % 2 == 0 for size in sizes) / len(sizes))
+            assert known(no_ttl) == Known(sum(size % 2 == 0 for size in sizes) / len(sizes))
             assert figures.pattern is None
         else:
             assert memory.mark is Mark.ABOUT
@@ -409,8 +407,7 @@ def test_a_name_that_others_were_merged_beside_is_a_lower_bound_unless_all_its_k
 
 def test_a_merged_name_is_estimated_by_the_mean_of_those_it_was_merged_with() -> None:
     figures = figures_of(reported(MERGED), b"user:nab:", 1)
-    assert figures.memory_bytes is not None
-    assert figures.memory_bytes.mark is Mark.ABOUT
+    assert known(figures.memory_bytes).mark is Mark.ABOUT
     assert figures.pattern == b"user:<*>:"
 
 
@@ -431,10 +428,8 @@ def test_a_namespace_with_other_keys_than_then_says_so() -> None:
 
 def test_a_pass_that_was_broken_off_has_lower_bounds() -> None:
     figures = figures_of(reported([b"a:1", b"a:2"], CoverageKind.PARTIAL), b"a:", 2)
-    assert figures.memory_bytes is not None
-    assert figures.memory_bytes.mark is Mark.AT_LEAST
-    assert figures.no_ttl is not None
-    assert figures.no_ttl.mark is Mark.ABOUT
+    assert known(figures.memory_bytes).mark is Mark.AT_LEAST
+    assert known(figures.no_ttl).mark is Mark.ABOUT
 
 
 def test_figures_of_a_sample_are_estimates() -> None:

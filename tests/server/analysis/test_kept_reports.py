@@ -192,8 +192,7 @@ async def test_each_analysis_is_kept(server: Server, tmp_path: Path) -> None:
         kept.folder.rename(tmp_path / "moved")
         kept.folder.write_text("a file where the folder should be")
         session.begin()
-        assert session._task is not None
-        await session._task
+        await known(session._task)
         assert "not kept" in session.status.notes[-1]
         assert session.report.summary.root.stats.keys == 50
     finally:
@@ -319,11 +318,10 @@ async def test_rows_of_an_analysis_that_begins_again_are_those_of_the_new_run(va
         analysis.begin()
         await eventually(lambda: kept_rows(session))
         analysis.control.pause()
-        assert analysis.under_way is not None
         valkey.restart()
         valkey.admin.mset({f"new:{number}": "x" for number in range(KEYS)})
         analysis.control.resume()
-        await eventually(lambda: analysis.under_way is None)
+        await eventually(lambda: known(analysis.under_way) is None)
         assert analysis.status.progress.state is ScanState.DONE
         assert sorted(kept_rows(session)) == sorted(b"new:%d" % number for number in range(KEYS))
 
@@ -432,8 +430,7 @@ async def test_a_statement_that_takes_too_much_memory_is_ended(
 @pytest.mark.slow
 async def test_cancelling_ends_the_process(process: StatementProcess) -> None:
     await process.check(read_statement(EXPLODES))
-    assert process._process is not None
-    number = process._process.pid
+    number = known(process._process).pid
     idle_s = _seconds_of(number)
     running = asyncio.create_task(run(process, EXPLODES))
     await eventually(lambda: _seconds_of(number) > idle_s + 0.3)

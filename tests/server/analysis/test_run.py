@@ -44,8 +44,7 @@ def analysing(connection: Connection, **options: Any) -> AnalysisRun:
 
 async def reported(analysis: AnalysisRun) -> Report:
     await analysis.run()
-    assert analysis.report is not None
-    return analysis.report
+    return known(analysis.report)
 
 
 def has_seen(analysis: AnalysisRun, keys: int) -> bool:
@@ -184,8 +183,7 @@ async def test_paused_and_resumed_it_is_complete(valkey: Server) -> None:
         assert analysis.progress.state is ScanState.PAUSED
         analysis.control.resume()
         await running
-    assert analysis.report is not None
-    assert analysis.report.summary.root.stats.keys == MANY
+    assert known(analysis.report).summary.root.stats.keys == MANY
 
 
 async def test_lost_while_the_last_thing_is_asked_it_is_over_all_the_same(

@@ -33,6 +33,7 @@ from rtui.server.options import AnalysisOptions
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectFailure, ExitCode, FailureKind, TargetError
 from rtui.server.wire.target import Login, Target
+from tests.conftest import known
 from tests.proxy import Fault, FaultProxy, Words
 from tests.server.targets import connected, eventually
 from tests.servers import Server
@@ -154,8 +155,7 @@ async def test_a_new_password_that_is_refused_ends_the_connection_and_the_next_o
     logins = Credentials(source)  # type: ignore[arg-type]
     connection = Connection(Target(port=valkey.port), logins=logins)
     await connection.open()
-    assert source.on_next is not None
-    source.on_next(await source.login())
+    known(source.on_next)(await source.login())
     await eventually(lambda: not connection.is_online)
     connection.retry_now()
     await connection.online()
@@ -297,8 +297,7 @@ class Streaming(StreamingCredentialProvider):
         return self._tell is not None
 
     def stream(self, token: Any) -> None:
-        assert self._tell is not None
-        thread = threading.Thread(target=self._tell, args=(token,))
+        thread = threading.Thread(target=known(self._tell), args=(token,))
         thread.start()
         thread.join()
 

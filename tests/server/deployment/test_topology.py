@@ -352,8 +352,7 @@ async def test_each_look_sees_what_has_changed_and_asks_few_nodes() -> None:
                 what = change()
                 found = await deployment.look()
                 assert found.moved, what
-                assert deployment.topology is not None
-                assert deployment.topology.owners == cluster.owners(), what
+                assert known(deployment.topology).owners == cluster.owners(), what
                 asked = cluster.figures()["calls"]["CLUSTER"] - before["calls"]["CLUSTER"]
                 assert asked <= 10
 
@@ -364,8 +363,7 @@ async def test_a_slot_that_nobody_serves_does_not_have_every_node_asked() -> Non
             cluster.kill()
             before = cluster.figures()
             await deployment.look()
-            assert deployment.topology is not None
-            uncovered = [slot for slot in range(SLOTS) if slot not in deployment.topology.owners]
+            uncovered = [slot for slot in range(SLOTS) if slot not in known(deployment.topology).owners]
             assert uncovered == before["uncovered"] != []
             after = cluster.figures()
             assert after["calls"]["CLUSTER"] - before["calls"]["CLUSTER"] <= 20
@@ -450,8 +448,7 @@ async def test_many_nodes_are_reported_on_with_few_connections_for_scanning(esti
             analysis = AnalysisRun(deployment.home, options, deployment=deployment)
             await analysis.run()
         most_connections = cluster.figures()["most_connections"]
-    assert analysis.report is not None
-    coverage = analysis.report.head.coverage
+    coverage = known(analysis.report).head.coverage
     assert coverage.kind is (CoverageKind.EXACT if estimate_keys is None else CoverageKind.ESTIMATE)
     assert coverage.total_keys == MANY.keys
     assert most_connections < 1 + MANY.nodes + 3 * NODES_AT_ONCE

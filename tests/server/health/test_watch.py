@@ -97,8 +97,7 @@ async def test_a_server_that_is_gone_and_comes_back(valkey: Server) -> None:
 async def test_all_nodes_of_a_cluster(cluster: TestCluster) -> None:
     async with watching(target_of(cluster.members[0].server)) as (watch, deployment):
         await watch.look()
-        assert deployment.topology is not None
-        nodes = list(deployment.topology.nodes)
+        nodes = list(known(deployment.topology).nodes)
         assert {node.label for node in watch.nodes} == {node.label for node in nodes}
         for node in watch.nodes:
             (sample,) = node.samples

@@ -261,8 +261,7 @@ async def report_of(server: Server, **options: Any) -> Report:
     async with connected(target_of(server)) as connection:
         analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, **options))
         await analysis.run()
-    assert analysis.report is not None
-    return analysis.report
+    return known(analysis.report)
 
 
 @NO_TOUCH
@@ -286,8 +285,7 @@ async def test_the_longest_keys_are_those_of_a_pass_that_asks_everything(server:
     ]
     root, true = some.summary.root.stats, every.summary.root.stats
     assert (root.keys, root.memory_bytes, root.no_ttl_keys) == (true.keys, true.memory_bytes, true.no_ttl_keys)
-    assert root.idle is not None
-    assert sum(as_estimate(one).value for one in root.idle) == pytest.approx(6_000)
+    assert sum(as_estimate(one).value for one in known(root.idle)) == pytest.approx(6_000)
     assert some.head.scope.columns == SAMPLED_COLUMNS
     columns = some.head.columns
     assert columns["ttl"].state is columns["memory"].state is ColumnState.COMPLETE
@@ -341,11 +339,10 @@ async def test_columns_that_are_left_out_are_not_asked(valkey: Server) -> None:
         analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, columns=columns))
         await analysis.run()
         sent = Counter(argv[0] for argv in proxy.commands())
-    assert analysis.report is not None
     assert sent[b"PTTL"] <= 1
     assert sent[b"MEMORY"] <= 1
     assert sent[b"OBJECT"] <= 3
-    report = analysis.report
+    report = known(analysis.report)
     assert {name for name, one in report.head.columns.items() if one.reason == LEFT_OUT} == {
         "ttl", "memory", "idle", "encoding",
     }  # fmt: skip

@@ -248,8 +248,7 @@ async def test_tls_by_an_authority_nobody_knows(tls_server: Server) -> None:
 
 
 async def test_tls_for_another_name(tls_server: Server) -> None:
-    assert tls_server.tls is not None
-    tls = Tls(cacert=str(tls_server.tls.ca))
+    tls = Tls(cacert=str(known(tls_server.tls).ca))
     for target, checked, advice in (
         (target_of(tls_server, tls=replace(tls, sni="elsewhere.example")), "elsewhere.example", "without it 127.0.0.1"),
         (
@@ -447,8 +446,7 @@ async def test_a_sentinel(tmp_path: Path) -> None:
     program = require("redis-7.0").path
     process = await asyncio.create_subprocess_exec(program, config, "--sentinel", stdout=asyncio.subprocess.PIPE)
     try:
-        assert process.stdout is not None
-        while b"+monitor" not in (line := await process.stdout.readline()) and b"Sentinel ID" not in line:
+        while b"+monitor" not in (line := await known(process.stdout).readline()) and b"Sentinel ID" not in line:
             assert line
         failed = await failing(Target(port=port))
     finally:

@@ -34,6 +34,7 @@ from rtui.server.wire.target import (
     checked_proxy,
     parse_target,
 )
+from tests.conftest import known
 from tests.server.targets import eventually, failing
 from tests.servers import Server, free_port
 from tests.ssh_host import SshHost, ssh_children
@@ -146,8 +147,7 @@ def test_a_password_that_is_written_wrong_is_never_repeated(shape: str, password
         lines = traceback.format_exception(error)
         assert MARK not in f"{error.title}{error.happened}{error.remedy}{error!r}{''.join(lines)}"
     else:
-        assert target.password is not None
-        assert MARK in target.password.reveal()
+        assert MARK in known(target.password).reveal()
         assert MARK not in f"{target!r}{target.label}{target.redis_cli_args()}"
 
 
@@ -278,8 +278,7 @@ async def test_a_whole_analysis_goes_through_ssh_hosts(bastion: SshHost, valkey:
     await connection.open()
     run = AnalysisRun(connection, AnalysisOptions())
     await run.run()
-    assert run.report is not None
-    assert run.report.head.coverage.keys == 500
+    assert known(run.report).head.coverage.keys == 500
     assert len(ssh_children()) == 2
     assert all(f"-W 127.0.0.1:{valkey.port} -- {via[-1]}" in line for line in ssh_children().values())
     await connection.close()
@@ -287,8 +286,7 @@ async def test_a_whole_analysis_goes_through_ssh_hosts(bastion: SshHost, valkey:
 
 
 async def test_tls_goes_through_ssh_as_well(bastion: SshHost, tls_server: Server) -> None:
-    assert tls_server.tls is not None
-    tls = Tls(cacert=str(tls_server.tls.ca))
+    tls = Tls(cacert=str(known(tls_server.tls).ca))
     connection = Connection(Target(port=tls_server.port, tls=tls, way=Way(("bastion",))))
     await connection.open()
     assert await connection.run(guard.ping()) == [b"PONG"]

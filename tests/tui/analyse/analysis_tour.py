@@ -267,13 +267,11 @@ async def panels(visitor: Visitor, *only: str) -> AsyncIterator[tuple[AnalysePan
 
 def table_ids(screen: AnalyseScreen, panel: AnalysePanel[Any]) -> Iterator[str]:
     """The tables of a panel, from the one that is shown on."""
-    assert screen.report is not None
-    found = [table.id for table in screen.view.states.listed(panel, screen.report, screen.view.state)]
+    found = [table.id for table in screen.view.states.listed(panel, known(screen.report), screen.view.state)]
     at = found.index(table_id(screen))
     yield from found[at:] + found[:at]
 
 
 def table_id(screen: AnalyseScreen) -> str:
     """The table that is shown."""
-    assert screen.report is not None
-    return screen.view.states.chosen(screen.view.panel, screen.report, screen.view.state).id
+    return screen.view.states.chosen(screen.view.panel, known(screen.report), screen.view.state).id

@@ -267,10 +267,9 @@ async def test_a_big_key_is_gone_to_and_escape_comes_back(size: tuple[int, int])
 async def test_a_pattern_opens_its_keys() -> None:
     async with browsing(analysed_session()) as user:
         pattern = await go_to_row(user, ItemKind.PATTERN)
-        assert pattern.behind is not None
         await user.pilot.press("enter")
         screen = await found(user)
-        assert screen.search.query == pattern.behind.query
+        assert screen.search.query == known(pattern.behind).query
         assert "pattern:" in str(screen.search.query)
 
 
@@ -313,12 +312,10 @@ async def test_names_and_queries_of_rows_are_copied() -> None:
     async with browsing(analysed_session()) as user:
         biggest = await go_to_row(user, ItemKind.KEY)
         await user.press("y")
-        assert biggest.data is not None
-        assert user.pilot.app.clipboard == biggest.data.decode()
+        assert user.pilot.app.clipboard == known(biggest.data).decode()
         pattern = await go_to_row(user, ItemKind.PATTERN)
         await user.press("y")
-        assert pattern.behind is not None
-        assert user.pilot.app.clipboard == str(pattern.behind.query)
+        assert user.pilot.app.clipboard == str(known(pattern.behind).query)
 
 
 async def test_a_small_namespace_shows_its_biggest_keys_without_any_analysis() -> None:

@@ -232,8 +232,7 @@ async def test_the_schema_takes_the_place_of_the_names_and_goes_back_to_where_it
         assert pattern(user) == b"shop:user:<id>:"
         assert not cursor(user).is_open
         await user.press("space", "right", "right", "backspace", "backspace", "right_curly_bracket")
-        assert cursor(user).parent is not None
-        assert cursor(user).parent.below[-1] is cursor(user)  # type: ignore[union-attr]
+        assert known(cursor(user).parent).below[-1] is cursor(user)
         await user.press("left_curly_bracket", "f", *"ca", "escape")
         assert pattern(user) == b"shop:cache:"
         await user.press("y")

@@ -144,8 +144,7 @@ async def test_known_formats_are_no_bitmap_and_named_where_no_decoder_names_them
             shown = await looked_at(connection, key)
             assert shown.kind is PreviewKind.BINARY
             assert shown.notes == ()
-            assert shown.window is not None
-            assert decode(shown.window.data).chain == chain
+            assert decode(known(shown.window).data).chain == chain
         shown = await looked_at(connection, b"archive")
         assert shown.kind is PreviewKind.BINARY
         assert shown.notes == ("it begins like a ZIP archive",)
@@ -159,8 +158,7 @@ async def test_json_larger_than_a_window_is_read_whole_up_to_the_widest_window(v
     async with connected(target_of(valkey)) as connection:
         shown = await looked_at(connection, b"small")
         assert (shown.kind, shown.next_page) == (PreviewKind.TEXT, None)
-        assert shown.window is not None
-        assert shown.window.data == small
+        assert known(shown.window).data == small
         shown = await looked_at(connection, b"large")
         assert shown.kind is PreviewKind.TEXT
         assert shown.next_page is not None
@@ -424,8 +422,7 @@ async def test_a_key_that_vanishes_before_its_preview_is_gone(server: Server) ->
         for one in facts:
             shown = await key_preview(connection, one)
             assert shown.kind is PreviewKind.NOTHING
-            assert shown.refusal is not None
-            assert shown.refusal.reason is Reason.GONE
+            assert known(shown.refusal).reason is Reason.GONE
 
 
 async def test_a_key_that_was_gone_already_says_so_without_asking(valkey: Server) -> None:
@@ -434,8 +431,7 @@ async def test_a_key_that_was_gone_already_says_so_without_asking(valkey: Server
         facts = await key_facts(watched, b"absent")
         watched.runs.clear()
         shown = await key_preview(watched, facts)
-    assert shown.refusal is not None
-    assert shown.refusal.reason is Reason.GONE
+    assert known(shown.refusal).reason is Reason.GONE
     assert watched.runs == []
 
 
@@ -534,8 +530,7 @@ async def test_a_vector_set_needs_a_right_of_its_own(server: Server) -> None:
     async with connected(target_of(server, user="some", password=Secret("word"))) as connection:
         shown = await looked_at(connection, b"key")
     assert shown.kind is PreviewKind.DESCRIPTION
-    assert shown.refusal is not None
-    assert shown.refusal.reason is Reason.DENIED
+    assert known(shown.refusal).reason is Reason.DENIED
 
 
 async def test_a_connection_cut_within_a_reply_is_lost_and_comes_back(server: Server) -> None:
@@ -548,5 +543,4 @@ async def test_a_connection_cut_within_a_reply_is_lost_and_comes_back(server: Se
         connection.retry_now()
         await connection.online()
         shown = await key_preview(connection, facts, window_bytes=65_536)
-        assert shown.window is not None
-        assert len(shown.window.data) == 60_000
+        assert len(known(shown.window).data) == 60_000
