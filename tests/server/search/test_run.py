@@ -278,7 +278,8 @@ async def test_a_lost_connection_loses_nothing(server: Server, line: str) -> Non
 async def test_a_key_that_is_named_like_a_glob_is_found_whatever_brings_the_names(
     valkey: Server, line: str, is_held: bool
 ) -> None:
-    held = held_names(plant(valkey, [b"a[1]:0", b"a[1]:1", b"a1:0", b"a1:1"])) if is_held else None
+    planted = plant(valkey, [b"a[1]:0", b"a[1]:1", b"a1:0", b"a1:1"])
+    held = held_names(planted) if is_held else None
     async with connected(target_of(valkey)) as connection:
         run = await found(connection, line, held=held, held_at_s=1_790_000_000.0)
     wanted = {b"a[1]:0"} if '"' in line else {b"a[1]:0", b"a1:0"}
