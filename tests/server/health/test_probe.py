@@ -154,6 +154,7 @@ async def test_large_requests_and_replies(server: Server) -> None:
     if Source.LARGE_REQUESTS in absent(server):
         pytest.skip(f"{server.name} keeps no such logs")
     admin, client = server.admin, server.client()
+    admin.execute_command("COMMANDLOG", "RESET", "large-request")
     admin.config_set("commandlog-request-larger-than", 5_000)
     admin.config_set("commandlog-reply-larger-than", 5_000)
     client.set("big", "x" * 9_000)
