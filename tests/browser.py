@@ -15,16 +15,9 @@ from typing import Any, Final
 PROGRAM: Final = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 _OPTIONS: Final = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-    "--hide-scrollbars",
-    "--remote-debugging-pipe",
-)
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+    "--disable-component-update", "--no-first-run", "--hide-scrollbars", "--remote-debugging-pipe",
+)  # fmt: skip
 _KEYS: Final = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowRight": 39, "ArrowDown": 40}
 
 
@@ -98,11 +91,7 @@ class Tab:
             name, modifiers = key.removeprefix("⇧"), 8 * key.startswith("⇧")
             code = _KEYS.get(name, ord(name[0].upper()))
             text = {"text": {"Enter": "\r"}.get(name, name)} if name == "Enter" or len(name) == 1 else {}
-            whole: dict[str, object] = {
-                "key": name,
-                "windowsVirtualKeyCode": code,
-                "modifiers": modifiers,
-            }
+            whole: dict[str, object] = {"key": name, "windowsVirtualKeyCode": code, "modifiers": modifiers}
             self.call("Input.dispatchKeyEvent", type="keyDown", **whole, **text)
             self.call("Input.dispatchKeyEvent", type="keyUp", **whole)
 

@@ -52,17 +52,11 @@ THIRD_PARTY = frozenset({"textual", "rich", "redis", "hiredis", "click", "platfo
 """What is installed with rtui."""
 
 FORBIDDEN = {
-    "keyspace": THIRD_PARTY | {"asyncio"},
-    "registry": THIRD_PARTY | {"asyncio"},
-    "table": THIRD_PARTY,
-    "values": THIRD_PARTY | {"asyncio"},
-    "analysis": THIRD_PARTY | {"asyncio"},
-    "server": {"textual", "rich", "click"},
-    DEMO: {"textual", "rich", "click", "redis"},
-    EMBEDDED: {"textual", "rich", "click", "redis"},
-    "tui": {"click", "redis"},
-    "cli": {"redis"},
-}
+    "keyspace": THIRD_PARTY | {"asyncio"}, "registry": THIRD_PARTY | {"asyncio"}, "table": THIRD_PARTY,
+    "values": THIRD_PARTY | {"asyncio"}, "analysis": THIRD_PARTY | {"asyncio"},
+    "server": {"textual", "rich", "click"}, DEMO: {"textual", "rich", "click", "redis"},
+    EMBEDDED: {"textual", "rich", "click", "redis"}, "tui": {"click", "redis"}, "cli": {"redis"},
+}  # fmt: skip
 """What importing any module of a package must not bring in."""
 
 LIGHT = frozenset({"rtui.cli.main", "rtui.cli.slot"})

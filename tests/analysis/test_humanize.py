@@ -112,15 +112,11 @@ def test_shares_never_round_something_to_nothing(fraction: float, mark: Mark, te
 @pytest.mark.parametrize(
     ("ms", "text", "short"),
     [
-        (-1, "0s", "0s"),
-        (420, "420ms", "420ms"),
-        (SECOND_MS, "1s", "1s"),
-        (30 * MINUTE_MS - SECOND_MS, "29m 59s", "29m"),
-        (3 * HOUR_MS, "3h", "3h"),
-        (12 * DAY_MS + 4 * HOUR_MS, "12d 4h", "12d"),
-        (400 * DAY_MS, "1y 35d", "1y"),
+        (-1, "0s", "0s"), (420, "420ms", "420ms"), (SECOND_MS, "1s", "1s"),
+        (30 * MINUTE_MS - SECOND_MS, "29m 59s", "29m"), (3 * HOUR_MS, "3h", "3h"),
+        (12 * DAY_MS + 4 * HOUR_MS, "12d 4h", "12d"), (400 * DAY_MS, "1y 35d", "1y"),
     ],
-)
+)  # fmt: skip
 def test_durations_have_two_units(ms: int, text: str, short: str) -> None:
     assert humanize.duration(ms) == text
     assert humanize.short_duration(ms) == short

@@ -155,14 +155,10 @@ def test_nothing_is_wrong_with_nothing(tmp_path: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     "wrong",
     [
-        ["--report", "missing.json"],
-        ["--report", "x.json", "localhost"],
-        ["--report", "x.json", "--demo"],
-        ["--report", "x.json", "--server"],
-        ["--fail-on", "off"],
-        ["--registry", "x", "--no-registry"],
+        ["--report", "missing.json"], ["--report", "x.json", "localhost"], ["--report", "x.json", "--demo"],
+        ["--report", "x.json", "--server"], ["--fail-on", "off"], ["--registry", "x", "--no-registry"],
     ],
-)
+)  # fmt: skip
 def test_wrong_use(wrong: list[str]) -> None:
     assert run(["check", *wrong]) == 2
 

@@ -86,16 +86,11 @@ def test_a_report_does_not_follow_references(
 @pytest.mark.parametrize(
     ("options", "unused"),
     [
-        ("", ["a:b:<id>", "a:c", "z:<id>"]),
-        ("--match a:*", ["a:b:<id>", "a:c"]),
-        ("--match a:b:*", ["a:b:<id>"]),
-        ("--match *", ["a:b:<id>", "a:c", "z:<id>"]),
-        ("--match a:?:*", []),
-        ("--match a:c", ["a:c"]),
-        ("--type hash", []),
-        ("--match a:* --type string", []),
+        ("", ["a:b:<id>", "a:c", "z:<id>"]), ("--match a:*", ["a:b:<id>", "a:c"]), ("--match a:b:*", ["a:b:<id>"]),
+        ("--match *", ["a:b:<id>", "a:c", "z:<id>"]), ("--match a:?:*", []), ("--match a:c", ["a:c"]),
+        ("--type hash", []), ("--match a:* --type string", []),
     ],
-)
+)  # fmt: skip
 def test_patterns_that_a_filter_leaves_out(
     options: str, unused: list[str], valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -165,11 +165,7 @@ def test_a_command_of_the_screen_is_understood(words: tuple[str, ...], addressed
         if words not in SHOWN
     ],
 )
-def test_a_command_does_its_work(
-    words: tuple[str, ...],
-    addressed: Server,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_command_does_its_work(words: tuple[str, ...], addressed: Server, capsys: pytest.CaptureFixture[str]) -> None:
     given = meant(words, addressed)
     prepare(given, capsys)
     code = run(given)

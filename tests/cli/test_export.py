@@ -319,14 +319,10 @@ def test_a_kill_in_the_middle_leaves_the_old_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "form"),
     [
-        ("-", "text"),
-        ("a.json", "json"),
-        ("A.HTML", "html"),
-        ("a/b.c/report", "csv"),
-        (".json", "csv"),
+        ("-", "text"), ("a.json", "json"), ("A.HTML", "html"), ("a/b.c/report", "csv"), (".json", "csv"),
         ("a.log", "csv"),
     ],
-)
+)  # fmt: skip
 def test_the_format_follows_from_the_name(name: str, form: str) -> None:
     assert Output(name, None, ("text", "json", "html", "csv"), "csv").form == form
     assert Output(name, "json", ("text", "json"), "csv").form == "json"

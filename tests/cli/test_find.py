@@ -392,17 +392,11 @@ def test_no_term_is_a_server_in_any_subcommand(term: str, capfd: pytest.CaptureF
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        (["localhost:7000"], "A TARGET"),
-        (["redis://cache"], "A TARGET"),
-        (["10.0.0.5"], "A TARGET"),
-        (["-p", "7000"], "--port"),
-        (["--profile", "prod"], "--profile"),
-        (["-n", "3"], "--db"),
-        (["--only-node"], "--only-node"),
-        (["-a", "pw"], "--pass"),
-        (["-3"], "-3"),
+        (["localhost:7000"], "A TARGET"), (["redis://cache"], "A TARGET"), (["10.0.0.5"], "A TARGET"),
+        (["-p", "7000"], "--port"), (["--profile", "prod"], "--profile"), (["-n", "3"], "--db"),
+        (["--only-node"], "--only-node"), (["-a", "pw"], "--pass"), (["-3"], "-3"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("command", ["browse", "find", "report", "check", "patterns"])
 def test_no_server_is_named_beside_the_demo(
     command: str, given: list[str], named: str, capfd: pytest.CaptureFixture[str]

@@ -113,17 +113,11 @@ def test_anything_else_is_browsing(line: str, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("--bogus", "--bogus"),
-        ("-p x", "-p"),
-        ("a b", "one TARGET"),
-        ("redis://:s3cret/x@host", "@ after the host"),
-        ("http://u:s3cret@host", "scheme"),
-        ("slot", "KEY"),
-        ("--memory-budget lots", "512M"),
-        ("--match " + "*" * 17, "stars"),
-        ("--pace fast", "--pace"),
+        ("--bogus", "--bogus"), ("-p x", "-p"), ("a b", "one TARGET"), ("redis://:s3cret/x@host", "@ after the host"),
+        ("http://u:s3cret@host", "scheme"), ("slot", "KEY"), ("--memory-budget lots", "512M"),
+        ("--match " + "*" * 17, "stars"), ("--pace fast", "--pace"),
     ],
-)
+)  # fmt: skip
 def test_a_command_line_that_makes_no_sense(line: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(line.split()) == 2
     out, err = capsys.readouterr()
@@ -137,11 +131,7 @@ def test_a_command_line_that_makes_no_sense(line: str, said: str, capsys: pytest
     ("error", "code", "lines"),
     [
         (TargetError("title", "happened", "remedy"), 2, ["rtui: title", "  happened", "  remedy"]),
-        (
-            ConnectFailure(FailureKind.NAME, "happened", "remedy"),
-            4,
-            ["rtui: Unknown host", "  happened", "  remedy"],
-        ),
+        (ConnectFailure(FailureKind.NAME, "happened", "remedy"), 4, ["rtui: Unknown host", "  happened", "  remedy"]),
         (ConnectionLost("happened"), 4, ["rtui: Connection lost", "  happened"]),
         (KeyboardInterrupt(), 130, []),
         (click.Abort(), 130, []),
@@ -193,14 +183,10 @@ def failing_with(error: BaseException) -> object:
 @pytest.mark.parametrize(
     ("line", "meant"),
     [
-        ("fnd ttl:none", "find"),
-        ("reprot", "report"),
-        ("Find x", "find"),
-        ("heatlh --format json", "health"),
-        ("helpp", "help"),
-        ("verison", "--version"),
+        ("fnd ttl:none", "find"), ("reprot", "report"), ("Find x", "find"), ("heatlh --format json", "health"),
+        ("helpp", "help"), ("verison", "--version"),
     ],
-)
+)  # fmt: skip
 def test_a_mistyped_command_is_said(
     line: str, meant: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -239,19 +239,10 @@ def test_a_place_that_can_not_be_written_is_told_before_the_work(
 @pytest.mark.parametrize(
     "line",
     [
-        "--budget-seconds 0",
-        "--estimate 1",
-        "--big huge",
-        "--format xml",
-        "--depth 0",
-        "--top 0",
-        "--pace fast",
-        "--columns idle/4",
-        "--columns=",
-        "--separator=",
-        "a b",
+        "--budget-seconds 0", "--estimate 1", "--big huge", "--format xml", "--depth 0", "--top 0", "--pace fast",
+        "--columns idle/4", "--columns=", "--separator=", "a b",
     ],
-)
+)  # fmt: skip
 def test_a_command_line_that_makes_no_sense(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["report", *line.split()]) == 2
     assert "Traceback" not in capsys.readouterr().err

@@ -239,15 +239,10 @@ def test_they_are_one_pattern_of_the_registry(valkey: Server, capfd: pytest.Capt
 @pytest.mark.parametrize(
     ("terms", "count"),
     [
-        (["cache:1"], 14),
-        (["user:cache:10*"], 4),
-        (["in:user"], 42),
-        (["in:⛾user:cache"], 41),
-        (["pattern:user:cache:<id>", "type:string"], 42),
-        (["user:cache:1000"], 1),
-        (["abc"], 1),
+        (["cache:1"], 14), (["user:cache:10*"], 4), (["in:user"], 42), (["in:⛾user:cache"], 41),
+        (["pattern:user:cache:<id>", "type:string"], 42), (["user:cache:1000"], 1), (["abc"], 1),
     ],
-)
+)  # fmt: skip
 def test_they_are_found_by_their_text(
     valkey: Server, capfd: pytest.CaptureFixture[str], terms: list[str], count: int
 ) -> None:
@@ -260,10 +255,7 @@ def test_two_keys_of_one_text_are_two(valkey: Server, capfd: pytest.CaptureFixtu
     plant_java_names(valkey)
     assert run(["find", valkey.url, "user:cache:10", "!user:cache:10?*", "--format", "json"]) == 0
     keys = json.loads(capfd.readouterr().out)["keys"]
-    assert sorted(one["key_quoted"] for one in keys) == [
-        r'"\xac\xed\x00\x05t\x00\ruser:cache:10"',
-        '"user:cache:10"',
-    ]
+    assert sorted(one["key_quoted"] for one in keys) == [r'"\xac\xed\x00\x05t\x00\ruser:cache:10"', '"user:cache:10"']
 
 
 def test_they_are_reported(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:

@@ -106,15 +106,10 @@ def test_tasks_done_waiting_and_scheduled(valkey: Server, kind: type[RedisHuey],
 
 WAIT_S = 30
 OF_CELERY = {
-    "celery-task-meta-<uuid>": TASKS + 6 + 1 + 1,
-    "celery-taskset-meta-<uuid>": 1,
-    "celery-taskset-meta-<uuid>.c": 1,
-    "_kombu.binding.celery": 1,
-    "_kombu.binding_permanent.celery": 1,
-    "_kombu.binding_deadlines": 1,
-    "celery": 1,
+    "celery-task-meta-<uuid>": TASKS + 6 + 1 + 1, "celery-taskset-meta-<uuid>": 1, "celery-taskset-meta-<uuid>.c": 1,
+    "_kombu.binding.celery": 1, "_kombu.binding_permanent.celery": 1, "_kombu.binding_deadlines": 1, "celery": 1,
     "celery\x06\x166": 1,
-}
+}  # fmt: skip
 
 
 def add_numbers(first: int, second: int) -> int:
@@ -161,15 +156,9 @@ def test_tasks_a_group_a_chord_and_what_a_worker_holds(valkey: Server) -> None:
 
 MESSAGES = 10
 OF_DRAMATIQ = {
-    "<hash>": MESSAGES,
-    "dramatiq:__heartbeats__": 1,
-    "dramatiq:default": 1,
-    "dramatiq:default.msgs": 1,
-    "dramatiq:default.DQ": 1,
-    "dramatiq:default.DQ.msgs": 1,
-    "dramatiq:mail.XQ": 1,
-    "dramatiq:mail.XQ.msgs": 1,
-}
+    "<hash>": MESSAGES, "dramatiq:__heartbeats__": 1, "dramatiq:default": 1, "dramatiq:default.msgs": 1,
+    "dramatiq:default.DQ": 1, "dramatiq:default.DQ.msgs": 1, "dramatiq:mail.XQ": 1, "dramatiq:mail.XQ.msgs": 1,
+}  # fmt: skip
 
 
 def test_messages_held_done_dead_waiting_and_delayed(valkey: Server) -> None:

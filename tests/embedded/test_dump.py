@@ -340,7 +340,7 @@ def test_any_bytes_are_a_head_or_an_error(data: bytes) -> None:
 
 
 @given(
-    st.dictionaries(st.sampled_from(["redis-ver", "ctime", "used-mem", "aof-base", "other"]), st.integers(0, 1 << 31)),
+    st.dictionaries(st.sampled_from(["redis-ver", "ctime", "used-mem", "aof-base", "other"]), st.integers(0, 1 << 31))
 )
 def test_fields_come_back(fields: dict[str, int]) -> None:
     data = b"REDIS0009"

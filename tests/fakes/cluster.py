@@ -330,13 +330,7 @@ def simulated(shape: Shape) -> Iterator[SimulatedCluster]:
     """A simulated cluster, ended with the block."""
     command = [sys.executable, "-m", "tests.fakes.cluster", *map(str, (shape.nodes, shape.keys, shape.replicas))]
     command += [str(int(shape.is_slotted)), str(shape.seed)]
-    with subprocess.Popen(
-        command,
-        cwd=CHECKOUT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with subprocess.Popen(command, cwd=CHECKOUT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield SimulatedCluster(process, shape)
         finally:

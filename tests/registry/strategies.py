@@ -28,19 +28,10 @@ SEPARATORS = ((b":",), (b":", b"/"), (b"-", b":"), (b"::",), (b".",), ())
 """Longest first."""
 
 FORMS = (
-    *(Values(),) * 3,
-    Values(INT),
-    Values(HEX),
-    Values(HEX, lengths=((2, 2), (4, 5))),
-    Values(UUID),
-    Values(DATE),
-    Values(IP),
-    Values(EMAIL),
-    Values(WORD),
-    Values(ENUM, (b"a", b"ab", b"list")),
-    Values(lengths=((1, 3),)),
+    *(Values(),) * 3, Values(INT), Values(HEX), Values(HEX, lengths=((2, 2), (4, 5))), Values(UUID), Values(DATE),
+    Values(IP), Values(EMAIL), Values(WORD), Values(ENUM, (b"a", b"ab", b"list")), Values(lengths=((1, 3),)),
     Values(ANY_DEPTH),
-)
+)  # fmt: skip
 
 _WORDS = ("a", "ab", "list", "7", "x-", "-y", "_", "2026")
 _SHAPES = ("w", "w", "p", "p", "wp", "pw", "wpw", "pwp", "wpwpw", "")

@@ -264,20 +264,13 @@ COLON = (b":",)
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "not empty"),
-        ("user:{id", "written twice"),
-        ("user:id}", "written twice"),
-        ("user:{}", "no placeholder"),
-        ("user:{a<id>}}", "written twice"),
-        ("user:{a<id>", "written twice"),
-        ("user:{user id}", "no placeholder"),
-        ("user:<a><b>", "nothing says where <a> ends"),
-        ("user:<a>:<a>", "twice"),
-        ("<**>:x:<**>", "only one placeholder"),
-        ("<a>_<b>_<c>_<d>", "3 placeholders"),
+        ("", "not empty"), ("user:{id", "written twice"), ("user:id}", "written twice"),
+        ("user:{}", "no placeholder"), ("user:{a<id>}}", "written twice"), ("user:{a<id>", "written twice"),
+        ("user:{user id}", "no placeholder"), ("user:<a><b>", "nothing says where <a> ends"),
+        ("user:<a>:<a>", "twice"), ("<**>:x:<**>", "only one placeholder"), ("<a>_<b>_<c>_<d>", "3 placeholders"),
         ("user\\q", "no escape"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_pattern_says_why(text: str, why: str) -> None:
     with pytest.raises(PatternError, match=re.escape(why)):
         read_pattern(text, {}, COLON)
@@ -451,16 +444,10 @@ def test_a_reference_can_be_followed_back(number: int) -> None:
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("roleId", [b"4"]),
-        ("name", ["Zoë".encode()]),
-        ("lines[].dishId", [b"1", b"x"]),
-        ("address.city.code", [b"9"]),
-        ("missing", []),
-        ("roleId.deeper", []),
-        ("lines", []),
-        ("flag", []),
+        ("roleId", [b"4"]), ("name", ["Zoë".encode()]), ("lines[].dishId", [b"1", b"x"]),
+        ("address.city.code", [b"9"]), ("missing", []), ("roleId.deeper", []), ("lines", []), ("flag", []),
     ],
-)
+)  # fmt: skip
 def test_values_in_json(path: str, expected: list[bytes]) -> None:
     document = {
         "roleId": 4,

@@ -350,8 +350,7 @@ def test_styles_that_the_names_of_a_key_have_in_common() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "style"),
-    [(b"userProfile", Style.CAMEL), (b"UserProfile", Style.PASCAL), (b"USER_ID", Style.UPPER)],
+    ("name", "style"), [(b"userProfile", Style.CAMEL), (b"UserProfile", Style.PASCAL), (b"USER_ID", Style.UPPER)]
 )
 def test_one_style(name: bytes, style: Style) -> None:
     assert styles_of(name) == style
@@ -391,11 +390,7 @@ HOUR = 60 * MINUTE
     ],
 )
 def test_what_is_left_of_a_ttl(
-    text: str,
-    missing: Breach | None,
-    ten_minutes: Breach | None,
-    an_hour: Breach | None,
-    three_hours: Breach | None,
+    text: str, missing: Breach | None, ten_minutes: Breach | None, an_hour: Breach | None, three_hours: Breach | None
 ) -> None:
     ttl = read_ttl(text)
     left = (NO_TTL, 10 * MINUTE, HOUR, 3 * HOUR)

@@ -391,16 +391,9 @@ def test_rules_about_whole_keyspaces_are_on(name: str) -> None:
 KEYS = 2_000
 
 TYPES = {
-    "SET": b"string",
-    "HSET": b"hash",
-    "SADD": b"set",
-    "LPUSH": b"list",
-    "RPUSH": b"list",
-    "ZADD": b"zset",
-    "XADD": b"stream",
-    "PFADD": b"string",
-    "RESTORE": b"string",
-}
+    "SET": b"string", "HSET": b"hash", "SADD": b"set", "LPUSH": b"list", "RPUSH": b"list", "ZADD": b"zset",
+    "XADD": b"stream", "PFADD": b"string", "RESTORE": b"string",
+}  # fmt: skip
 """What the commands that create sample keys make."""
 
 

@@ -96,13 +96,7 @@ def _keys(client: redis.Redis) -> list[bytes]:
 
 
 LENGTHS = {
-    b"string": "STRLEN",
-    b"hash": "HLEN",
-    b"list": "LLEN",
-    b"set": "SCARD",
-    b"zset": "ZCARD",
-    b"stream": "XLEN",
-    b"array": "ARCOUNT",
-    b"vectorset": "VCARD",
-}
+    b"string": "STRLEN", b"hash": "HLEN", b"list": "LLEN", b"set": "SCARD", b"zset": "ZCARD", b"stream": "XLEN",
+    b"array": "ARCOUNT", b"vectorset": "VCARD",
+}  # fmt: skip
 """The command that an independent client asks for a length."""

@@ -321,15 +321,9 @@ async def connect(proxy: FaultProxy, server: Server) -> None:
 # the matrix
 
 WORKS: dict[str, Work] = {
-    "connect": connect,
-    "browse": browse,
-    "details": details,
-    "look inside": look_inside,
-    "inspect": inspect,
-    "estimate": estimate,
-    "hot keys": hot_keys,
-    "health": health,
-}
+    "connect": connect, "browse": browse, "details": details, "look inside": look_inside, "inspect": inspect,
+    "estimate": estimate, "hot keys": hot_keys, "health": health,
+}  # fmt: skip
 
 
 PARTS = 5

@@ -118,15 +118,11 @@ def test_scanning_over_a_sample(snap_compare: Compare) -> None:
 @pytest.mark.parametrize(
     ("name", "keys"),
     [
-        ("hash-with-hostile-values", "shop:session:0042"),
-        ("zset", "ranking"),
-        ("stream", "events"),
-        ("too-large", "huge"),
-        ("denied-and-unknown-type", "secret"),
-        ("empty-name", ""),
+        ("hash-with-hostile-values", "shop:session:0042"), ("zset", "ranking"), ("stream", "events"),
+        ("too-large", "huge"), ("denied-and-unknown-type", "secret"), ("empty-name", ""),
     ],
     ids=lambda value: str(value).replace(":", "-"),
-)
+)  # fmt: skip
 def test_a_key(snap_compare: Compare, name: str, keys: str) -> None:
     async def look(pilot: Pilot[int]) -> None:
         await doing()(pilot)

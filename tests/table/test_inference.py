@@ -107,17 +107,11 @@ def test_a_new_namespace_beside_a_flood_is_new() -> None:
 @pytest.mark.parametrize(
     ("form", "pattern"),
     [
-        (b"rank_daily_%d", b"rank_daily_<n>"),
-        (b"user-%d", b"user-<n>"),
-        (b"v1.user.%d", b"v1.user.<n>"),
-        (b"img/%d.png", b"img/<n>.png"),
-        (b"user%d", b"user<n>"),
-        (b"userProfile%d", b"userProfile<n>"),
-        (b"order_%d_v2", b"order_<n>_v2"),
-        (b"shard3_user_%d", b"shard3_user_<n>"),
-        (b"a:b%d", b"a:b<n>"),
+        (b"rank_daily_%d", b"rank_daily_<n>"), (b"user-%d", b"user-<n>"), (b"v1.user.%d", b"v1.user.<n>"),
+        (b"img/%d.png", b"img/<n>.png"), (b"user%d", b"user<n>"), (b"userProfile%d", b"userProfile<n>"),
+        (b"order_%d_v2", b"order_<n>_v2"), (b"shard3_user_%d", b"shard3_user_<n>"), (b"a:b%d", b"a:b<n>"),
     ],
-)
+)  # fmt: skip
 def test_names_that_differ_in_a_number_fold_where_they_are_many(form: bytes, pattern: bytes) -> None:
     """Few of them are names."""
     many = light(*(form % number for number in range(1, 2_000)), b"other", b"another:one")

@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from rtui.registry.expectations import Expectations, read_length, read_size, read_ttl
 from rtui.registry.matching import Matcher
 from rtui.registry.naming import NamingConfig, NamingRules, Style
-from rtui.registry.patterns import (
-    Pattern,
-    read_pattern,
-)
+from rtui.registry.patterns import Pattern, read_pattern
 from rtui.registry.registry import Registry, RegistryEntry
 from rtui.registry.rules import RuleLevels
 from rtui.table.aggregates import with_moment

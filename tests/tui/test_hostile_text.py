@@ -23,31 +23,12 @@ from tests.tui.visiting import Visitor, check_text, visiting
 from tests.wire import Listener, answering
 
 PAYLOADS: Final = (
-    b"a[/]b",
-    b"[@click=app.quit]x[/]",
-    b"[bold red]y",
-    b"[a='b",
-    b"$var ${x} %s {0}",
-    b"\x1b[31mred",
-    b"\x1b]0;title\x07",
-    b"\x1b]52;c;cm0gLXJmIC8K\x1b\\",
-    b"\x1b]8;;http://example.org\x1b\\link",
-    b"\xc2\x9b31m",
-    b"\x9b31m",
-    b"\x90q\x9c",
-    b"\xe2\x80\xaegnirts",
-    b"\xe2\x81\xa6isolated",
-    b"zero\xe2\x80\x8bwidth",
-    b"line\nbreak\r\nand\ttab",
-    b"line\xe2\x80\xa8separator",
-    b"nul\x00nul",
-    b"\xff\xfe\xfd",
-    b"\xed\xa0\x80",
-    b"a" + "\u0301".encode() * 60,
-    "\u0301".encode(),
-    b"\xf3\xa0\x81\x81tag",
-    b"back\\slash\\x1b \"quotes\" 'more'",
-)
+    b"a[/]b", b"[@click=app.quit]x[/]", b"[bold red]y", b"[a='b", b"$var ${x} %s {0}", b"\x1b[31mred",
+    b"\x1b]0;title\x07", b"\x1b]52;c;cm0gLXJmIC8K\x1b\\", b"\x1b]8;;http://example.org\x1b\\link", b"\xc2\x9b31m",
+    b"\x9b31m", b"\x90q\x9c", b"\xe2\x80\xaegnirts", b"\xe2\x81\xa6isolated", b"zero\xe2\x80\x8bwidth",
+    b"line\nbreak\r\nand\ttab", b"line\xe2\x80\xa8separator", b"nul\x00nul", b"\xff\xfe\xfd", b"\xed\xa0\x80",
+    b"a" + "\u0301".encode() * 60, "\u0301".encode(), b"\xf3\xa0\x81\x81tag", b"back\\slash\\x1b \"quotes\" 'more'",
+)  # fmt: skip
 """Markup, escape sequences, C1 controls, bidi, line ends, NUL, what is no UTF-8, marks, tags."""
 
 LONG: Final = b"\x1b[1m" * 250_000

@@ -509,11 +509,7 @@ async def test_a_report_from_a_file_has_panels_and_no_servers() -> None:
             <= kinds
             <= {*COMMAND_KINDS, GotoKind.LIST, GotoKind.PANEL, GotoKind.THEME}
         )
-        assert {text for kind, text in listed(screen) if kind is GotoKind.LIST} == {
-            "panel …",
-            "theme …",
-            "cmd …",
-        }
+        assert {text for kind, text in listed(screen) if kind is GotoKind.LIST} == {"panel …", "theme …", "cmd …"}
         screen.line.value = "expiry"
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, AnalyseScreen))

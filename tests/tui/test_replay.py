@@ -258,11 +258,7 @@ def test_a_session_is_recorded_to_a_picture(redis70: Server, tmp_path: Path) -> 
 
 
 def test_options_that_say_nothing_together_are_refused(tmp_path: Path) -> None:
-    for line in (
-        ["a", "--at", "1"],
-        ["a", "--to", "a.png"],
-        ["missing", "--to", "-"],
-    ):
+    for line in (["a", "--at", "1"], ["a", "--to", "a.png"], ["missing", "--to", "-"]):
         assert CliRunner().invoke(replay_command, [str(tmp_path / line[0]), *line[1:]]).exit_code != 0
 
 

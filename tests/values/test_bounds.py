@@ -362,15 +362,10 @@ EXTENDED = webp(b"VP8X", b"\x10\0\0\0" + (639).to_bytes(3, "little") + (479).to_
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("PNG", png(640, 480)),
-        ("JPEG", jpeg(640, 480)),
-        ("GIF", gif(640, 480)),
-        ("BMP", bmp(640, 480)),
-        ("WebP", LOSSY),
-        ("WebP", LOSSLESS),
-        ("WebP", EXTENDED),
+        ("PNG", png(640, 480)), ("JPEG", jpeg(640, 480)), ("GIF", gif(640, 480)), ("BMP", bmp(640, 480)),
+        ("WebP", LOSSY), ("WebP", LOSSLESS), ("WebP", EXTENDED),
     ],
-)
+)  # fmt: skip
 def test_the_size_is_read_from_the_header(name: str, data: bytes) -> None:
     found = decode(data)
     assert found.chain == (name,)

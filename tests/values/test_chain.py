@@ -350,15 +350,10 @@ def test_samples_have_a_line(name: str) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b"",
-        b"words",
-        SUMMED_DOCUMENT,
-        gzip.compress(SUMMED_DOCUMENT, mtime=0),
-        pickle.dumps(1),
-        bytes(range(256)),
+        b"", b"words", SUMMED_DOCUMENT, gzip.compress(SUMMED_DOCUMENT, mtime=0), pickle.dumps(1), bytes(range(256)),
         b"\xff" * 40,
     ],
-)
+)  # fmt: skip
 def test_every_decoder_can_be_chosen_by_name(data: bytes) -> None:
     found = choices(data)
     first = {name.split(" › ")[0] for name in found.fitting}

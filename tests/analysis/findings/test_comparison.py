@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from rtui.analysis.findings.contents import MOST_PLACES, FindingFate, FindingsComparison, compare_findings
-from rtui.analysis.findings.server import (
-    ComparedLine,
-    HealthComparison,
-    compare_health,
-    judge_health,
-    parse_threshold,
-)
+from rtui.analysis.findings.server import ComparedLine, HealthComparison, compare_health, judge_health, parse_threshold
 from rtui.analysis.formats import written
 from rtui.analysis.formats.comparison import comparison_json, comparison_page, finding_listing
 from rtui.analysis.formats.health import change_of
@@ -208,16 +202,11 @@ def test_each_figure_has_then_now_and_its_change() -> None:
 @pytest.mark.parametrize(
     ("then", "now", "unit", "expected"),
     [
-        (1.0, 1.0, Unit.COUNT, "="),
-        (0, 5, Unit.COUNT, "from nothing"),
-        (0.5, 0.25, Unit.SHARE, "-25 pt"),
-        (100, 3700, Unit.TIME, "+1h"),
-        (-4, -6, Unit.COUNT, "-2"),
-        ("yes", "no", Unit.TEXT, "changed"),
-        ("yes", "yes", Unit.TEXT, "="),
-        (10.0, 12.5, Unit.DURATION, "+25%"),
+        (1.0, 1.0, Unit.COUNT, "="), (0, 5, Unit.COUNT, "from nothing"), (0.5, 0.25, Unit.SHARE, "-25 pt"),
+        (100, 3700, Unit.TIME, "+1h"), (-4, -6, Unit.COUNT, "-2"), ("yes", "no", Unit.TEXT, "changed"),
+        ("yes", "yes", Unit.TEXT, "="), (10.0, 12.5, Unit.DURATION, "+25%"),
     ],
-)
+)  # fmt: skip
 def test_changes_in_words(then: float | str, now: float | str, unit: Unit, expected: str) -> None:
     assert change_of(ComparedLine(Line("x", "x", then, unit), Line("x", "x", now, unit))) == expected
 

@@ -230,17 +230,11 @@ def test_cached_nulls() -> None:
 @pytest.mark.parametrize(
     "fine",
     [
-        cache(),
-        cache(0, 400),
-        cache(0, 0, 9),
-        cache(0, 0, 40, mean=63),
-        cache(0, 0, 600),
-        cache(40, lasting=900),
-        cache(0, 0, 40, last=False),
-        cache(0, 0, 5, asked=20),
+        cache(), cache(0, 400), cache(0, 0, 9), cache(0, 0, 40, mean=63), cache(0, 0, 600), cache(40, lasting=900),
+        cache(0, 0, 40, last=False), cache(0, 0, 5, asked=20),
     ],
     ids=["none", "short lives", "few", "small values", "most", "no cache", "no pattern", "few lengths"],
-)
+)  # fmt: skip
 def test_no_cached_nulls(fine: Report) -> None:
     assert not of_rule("null-cached", fine)
 

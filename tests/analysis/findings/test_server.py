@@ -116,10 +116,7 @@ BROKEN: Final[dict[str, list[tuple[Sample, ...]]]] = {
         session(*({"commands": {"LPUSH": CommandStats(400 + at, 9, 0, at)}} for at in (0, 100)), every_s=5),
     ],
     "expire-cycles-late": [session({"expired_time_cap_reached_count": 5_000, "expired_stale_perc": 12.5})],
-    "eviction-fast": [
-        session({"evicted_keys": 900_000_000}),
-        session({}, {"evicted_keys": 30_000_000}, every_s=700),
-    ],
+    "eviction-fast": [session({"evicted_keys": 900_000_000}), session({}, {"evicted_keys": 30_000_000}, every_s=700)],
     "aof-fsync-delayed": [session({"aof_delayed_fsync": 20}), session(*({"aof_delayed_fsync": n} for n in (0, 1)))],
     "replication-flapping": [session({**PRIMARY, "sync_full": 7, "sync_partial_ok": 1, "sync_partial_err": 6})],
     "default-user-open": [session({"own": OwnUse(is_let_in_freely=True), "clients": (ELSEWHERE,)})],
@@ -157,7 +154,7 @@ BROKEN: Final[dict[str, list[tuple[Sample, ...]]]] = {
         session({"sentinels": (WELL, WELL, replace(WELL, flags="master,s_down"))}),
     ],
     "query-buffers": [
-        session({"clients": (ClientFigures(7, b"10.0.0.9:1", query_bytes=600 * MIB),), "settings": QUERIES}),
+        session({"clients": (ClientFigures(7, b"10.0.0.9:1", query_bytes=600 * MIB),), "settings": QUERIES})
     ],
     "backlog-short": [session({**PRIMARY}, {**PRIMARY, "master_repl_offset": 10 * MIB})],
     "cluster-failing": [

@@ -38,14 +38,9 @@ def _described(kind: type) -> dict[str, Any]:
 
 
 _TYPES: dict[str, tuple[type, ...]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "number": (int, float),
-    "integer": (int,),
-    "boolean": (bool,),
-    "null": (type(None),),
-}
+    "object": (dict,), "array": (list,), "string": (str,), "number": (int, float), "integer": (int,),
+    "boolean": (bool,), "null": (type(None),),
+}  # fmt: skip
 _KNOWN = frozenset(
     {"type", "properties", "required", "items", "enum", "anyOf", "minimum", "maximum", "minItems", "maxItems"}
     | {

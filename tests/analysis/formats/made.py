@@ -63,16 +63,9 @@ from tests.made_report import (
 
 _EVERY_BYTE: Final = bytes(range(256))
 _HOSTILE_NAMES: Final = (
-    _EVERY_BYTE,
-    b'"quoted\\"',
-    b"\\x41",
-    b"",
-    b" ",
-    "ключ:é".encode(),
-    "a\u202eb\u200b\u0301".encode(),
-    b"\x1b]0;owned\x07",
-    b"\xed\xa0\x80",
-)
+    _EVERY_BYTE, b'"quoted\\"', b"\\x41", b"", b" ", "ключ:é".encode(), "a\u202eb\u200b\u0301".encode(),
+    b"\x1b]0;owned\x07", b"\xed\xa0\x80",
+)  # fmt: skip
 
 
 def hostile_report() -> Report:
@@ -158,16 +151,10 @@ def registered_report() -> Report:
 
 
 MADE: Final[dict[str, Report]] = {
-    "exact": made_report(),
-    "estimate": estimate_report(),
-    "sampled": sampled_report(),
-    "partial": partial_report(),
-    "denied": denied_report(),
-    "empty": empty_report(),
-    "hostile": hostile_report(),
-    "clustered": clustered_report(),
+    "exact": made_report(), "estimate": estimate_report(), "sampled": sampled_report(), "partial": partial_report(),
+    "denied": denied_report(), "empty": empty_report(), "hostile": hostile_report(), "clustered": clustered_report(),
     "registered": registered_report(),
-}
+}  # fmt: skip
 
 
 numbers = st.integers(0, 2**53)

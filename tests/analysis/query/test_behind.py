@@ -191,16 +191,10 @@ SHARDS = (
 )
 
 PLACES = {
-    "node:10.0.0.1:6379": {0},
-    "node:10.0.0.4:6379": {0},
-    "node:10.0.0.4": {0},
-    "node:10.0.0.2,[fe80::1]:7000": {1, 2},
-    "node:10.0.0.1:7000": set(),
-    "shard:1": {0},
-    "shard:2-3": {1, 2},
-    "shard:3..": {2},
-    "shard:4": set(),
-}
+    "node:10.0.0.1:6379": {0}, "node:10.0.0.4:6379": {0}, "node:10.0.0.4": {0},
+    "node:10.0.0.2,[fe80::1]:7000": {1, 2}, "node:10.0.0.1:7000": set(), "shard:1": {0}, "shard:2-3": {1, 2},
+    "shard:3..": {2}, "shard:4": set(),
+}  # fmt: skip
 
 
 def passing(line: str, keys: list[bytes]) -> list[bytes]:

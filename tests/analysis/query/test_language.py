@@ -352,17 +352,11 @@ def test_what_is_meant_is_said_beside_the_search(line: str, expected: str) -> No
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("tags:summer", "tag:summer"),
-        ("slots:5", "slot:5"),
-        ("sizes:10", "size:10"),
-        ("ns:shop", "in:shop"),
-        ("salt and pepper", "salt pepper"),
-        ("[rate]", '"[rate]"'),
-        ("page?q=1", '"page?q=1"'),
-        ("Cart", "cart"),
+        ("tags:summer", "tag:summer"), ("slots:5", "slot:5"), ("sizes:10", "size:10"), ("ns:shop", "in:shop"),
+        ("salt and pepper", "salt pepper"), ("[rate]", '"[rate]"'), ("page?q=1", '"page?q=1"'), ("Cart", "cart"),
         ("cart,", "cart"),
     ],
-)
+)  # fmt: skip
 def test_what_may_be_an_ordinary_name_is_doubted_only_where_nothing_is_found(line: str, expected: str) -> None:
     sure, doubted = meant(line)
     assert sure == ()

@@ -327,10 +327,7 @@ def size_of(key: bytes) -> int:
 
 
 def reported(
-    keys: Sequence[bytes],
-    kind: CoverageKind = CoverageKind.EXACT,
-    *,
-    separators: tuple[bytes, ...] = (b":",),
+    keys: Sequence[bytes], kind: CoverageKind = CoverageKind.EXACT, *, separators: tuple[bytes, ...] = (b":",)
 ) -> ReportedNamespaces:
     """The report of these keys, of which those with an even size expire."""
     scope = Scope(separators)

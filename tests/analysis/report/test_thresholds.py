@@ -60,26 +60,15 @@ def test_what_can_be_written(text: str, expected: FailOn) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "write it like"),
-        ("memory", "write it like"),
-        ("memory=5", "write it like"),
-        ("memory>+20%%", "write it like"),
-        ("memory>20%", "needs a sign"),
-        ("memory>20", "memory needs a unit"),
-        ("memory>20 ", r"'memory>\+20%' with a sign"),
-        ("memory<-0.5", "'memory<-0.5%' with a sign"),
-        ("keys>+5pt", "is no share"),
-        ("no-ttl>+5%", "percentage points"),
-        ("no-ttl>+5", "percentage points"),
-        ("no-ttl>5", "is a share"),
-        ("new-namespaces>+1", "without sign"),
-        ("new-namespaces>1%", "without sign"),
-        ("keys>5KiB", "no unit"),
-        ("no-ttl>5k", "no unit"),
-        ("kees>5", "is not one of"),
+        ("", "write it like"), ("memory", "write it like"), ("memory=5", "write it like"),
+        ("memory>+20%%", "write it like"), ("memory>20%", "needs a sign"), ("memory>20", "memory needs a unit"),
+        ("memory>20 ", r"'memory>\+20%' with a sign"), ("memory<-0.5", "'memory<-0.5%' with a sign"),
+        ("keys>+5pt", "is no share"), ("no-ttl>+5%", "percentage points"), ("no-ttl>+5", "percentage points"),
+        ("no-ttl>5", "is a share"), ("new-namespaces>+1", "without sign"), ("new-namespaces>1%", "without sign"),
+        ("keys>5KiB", "no unit"), ("no-ttl>5k", "no unit"), ("kees>5", "is not one of"),
         ("ke\x1bys>5", "write it like"),
     ],
-)
+)  # fmt: skip
 def test_what_makes_no_sense_is_refused(text: str, said: str) -> None:
     with pytest.raises(FailOnError, match=said) as refused:
         parse_fail_on(text)
@@ -144,33 +133,16 @@ AFTER = report(node(b"a", (120, 500, 36)), node(b"new", (1, 0, 0), node(b"inner"
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a keys>+20%", NOT_REACHED),
-        ("a keys>=+20%", REACHED),
-        ("a keys>+19.9%", REACHED),
-        ("a keys>+19", REACHED),
-        ("a keys>+20", NOT_REACHED),
-        ("a keys<+20", NOT_REACHED),
-        ("a keys>119", REACHED),
-        ("a memory<-49%", REACHED),
-        ("a memory<=-50%", REACHED),
-        ("a memory<-50%", NOT_REACHED),
-        ("a memory<-499B", REACHED),
-        ("a memory>1K", NOT_REACHED),
-        ("a no-ttl>=+5pt", REACHED),
-        ("a no-ttl>+5pt", NOT_REACHED),
-        ("a no-ttl>29%", REACHED),
-        ("a no-ttl>30%", NOT_REACHED),
-        ("new keys>+1000000%", REACHED),
-        ("new keys>+0", REACHED),
-        ("gone keys<=-100%", REACHED),
-        ("gone memory>+0%", NOT_REACHED),
-        ("new-namespaces>0", REACHED),
-        ("new-namespaces>2", NOT_REACHED),
-        ("gone-namespaces>=1", REACHED),
-        ("a new-namespaces>0", NOT_REACHED),
-        ("memory<-1%", REACHED),
+        ("a keys>+20%", NOT_REACHED), ("a keys>=+20%", REACHED), ("a keys>+19.9%", REACHED), ("a keys>+19", REACHED),
+        ("a keys>+20", NOT_REACHED), ("a keys<+20", NOT_REACHED), ("a keys>119", REACHED), ("a memory<-49%", REACHED),
+        ("a memory<=-50%", REACHED), ("a memory<-50%", NOT_REACHED), ("a memory<-499B", REACHED),
+        ("a memory>1K", NOT_REACHED), ("a no-ttl>=+5pt", REACHED), ("a no-ttl>+5pt", NOT_REACHED),
+        ("a no-ttl>29%", REACHED), ("a no-ttl>30%", NOT_REACHED), ("new keys>+1000000%", REACHED),
+        ("new keys>+0", REACHED), ("gone keys<=-100%", REACHED), ("gone memory>+0%", NOT_REACHED),
+        ("new-namespaces>0", REACHED), ("new-namespaces>2", NOT_REACHED), ("gone-namespaces>=1", REACHED),
+        ("a new-namespaces>0", NOT_REACHED), ("memory<-1%", REACHED),
     ],
-)
+)  # fmt: skip
 def test_exact_reports_are_judged_exactly(text: str, expected: Outcome) -> None:
     assert outcome(text, compare(BEFORE, AFTER)) is expected
 

@@ -364,20 +364,11 @@ def test_how_a_name_is_shown() -> None:
 @pytest.mark.parametrize(
     ("line", "passes"),
     [
-        ("user", True),
-        ("user:1", True),
-        ("user:*", True),
-        ("*:1", True),
-        ("in:user", True),
-        ("in:⛾user", True),
-        ("pattern:user:<id>", True),
-        ("re:^user:1$", True),
-        ("!user:*", False),
-        ("t", False),
-        ("in:users", False),
+        ("user", True), ("user:1", True), ("user:*", True), ("*:1", True), ("in:user", True), ("in:⛾user", True),
+        ("pattern:user:<id>", True), ("re:^user:1$", True), ("!user:*", False), ("t", False), ("in:users", False),
         ("⛾user:*", True),
     ],
-)
+)  # fmt: skip
 def test_a_query_sees_the_text(line: str, passes: bool) -> None:
     query, name = parse(line), java("user:1")
     assert NameFilter(query, COLON).keep([name]) == [name][:passes]

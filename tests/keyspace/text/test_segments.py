@@ -34,18 +34,10 @@ SHARDS = st.lists(
 
 SEPARATOR_SETS = st.sampled_from(
     [
-        (b":",),
-        (b":", b"/"),
-        (b"::",),
-        (b":", b"::"),
-        (b"::", b"/", b":a"),
-        (b"\n",),
-        (b"}:",),
-        (b":{", b":"),
-        (b"{",),
-        (),
+        (b":",), (b":", b"/"), (b"::",), (b":", b"::"), (b"::", b"/", b":a"), (b"\n",), (b"}:",), (b":{", b":"),
+        (b"{",), (),
     ]
-)
+)  # fmt: skip
 
 
 def names(key: bytes, values: tuple[bytes, ...] = (b":",)) -> list[bytes]:
@@ -75,25 +67,14 @@ def reference_parts(key: bytes, separators: tuple[bytes, ...]) -> list[bytes]:
 @pytest.mark.parametrize(
     ("key", "parts"),
     [
-        (b"", [b""]),
-        (b"plain", [b"plain"]),
-        (b"shop:user:42", [b"shop", b"user", b"42"]),
-        (b":", [b"", b""]),
-        (b":::", [b"", b"", b"", b""]),
-        (b":a", [b"", b"a"]),
-        (b"a:", [b"a", b""]),
-        (b"a::b", [b"a", b"", b"b"]),
-        (b"{user:1}:cart", [b"{user:1}", b"cart"]),
-        (b"a{b:c}d:e", [b"a{b:c}d", b"e"]),
-        (b"x:a{b:c}d:e", [b"x", b"a{b:c}d", b"e"]),
-        (b"{a:b}:{c:d}", [b"{a:b}", b"{c", b"d}"]),
-        (b"{}:{a:b}", [b"{}", b"{a", b"b}"]),
-        (b"{a:b", [b"{a", b"b"]),
-        (b"{a:{b:c}:d", [b"{a:{b:c}", b"d"]),
-        (b"a}:{b:c}", [b"a}", b"{b:c}"]),
-        (b"\xff\xfe:\x00", [b"\xff\xfe", b"\x00"]),
+        (b"", [b""]), (b"plain", [b"plain"]), (b"shop:user:42", [b"shop", b"user", b"42"]), (b":", [b"", b""]),
+        (b":::", [b"", b"", b"", b""]), (b":a", [b"", b"a"]), (b"a:", [b"a", b""]), (b"a::b", [b"a", b"", b"b"]),
+        (b"{user:1}:cart", [b"{user:1}", b"cart"]), (b"a{b:c}d:e", [b"a{b:c}d", b"e"]),
+        (b"x:a{b:c}d:e", [b"x", b"a{b:c}d", b"e"]), (b"{a:b}:{c:d}", [b"{a:b}", b"{c", b"d}"]),
+        (b"{}:{a:b}", [b"{}", b"{a", b"b}"]), (b"{a:b", [b"{a", b"b"]), (b"{a:{b:c}:d", [b"{a:{b:c}", b"d"]),
+        (b"a}:{b:c}", [b"a}", b"{b:c}"]), (b"\xff\xfe:\x00", [b"\xff\xfe", b"\x00"]),
     ],
-)
+)  # fmt: skip
 def test_colon(key: bytes, parts: list[bytes]) -> None:
     assert names(key) == parts
 
@@ -255,30 +236,14 @@ pieces = st.lists(st.sampled_from([bytes((byte,)) for byte in ALPHABET]), max_si
 @pytest.mark.parametrize(
     ("pattern", "name", "expected"),
     [
-        (b"", b"", True),
-        (b"", b"a", False),
-        (b"*", b"", True),
-        (b"user:*", b"user:", True),
-        (b"user:*", b"user", False),
-        (b"*:x:*", b"a:x:", True),
-        (b"a*b*c", b"a--b--b--c", True),
-        (b"a*b*c", b"a--c--b", False),
-        (b"*ab", b"ab", True),
-        (b"a*a", b"a", False),
-        (b"a?c", b"a\nc", True),
-        (b"a?c", b"ac", False),
-        (rb"a\*c", b"a*c", True),
-        (rb"a\*c", b"abc", False),
-        (b"[a-c]x", b"bx", True),
-        (b"[c-a]x", b"bx", True),
-        (b"[^a]x", b"ax", False),
-        (b"[^a]x", b"bx", True),
-        (b"[]x", b"x", False),
-        (rb"[\]]", b"]", True),
-        (b"[ab", b"b", True),
-        (b"a\\", b"a\\", True),
+        (b"", b"", True), (b"", b"a", False), (b"*", b"", True), (b"user:*", b"user:", True),
+        (b"user:*", b"user", False), (b"*:x:*", b"a:x:", True), (b"a*b*c", b"a--b--b--c", True),
+        (b"a*b*c", b"a--c--b", False), (b"*ab", b"ab", True), (b"a*a", b"a", False), (b"a?c", b"a\nc", True),
+        (b"a?c", b"ac", False), (rb"a\*c", b"a*c", True), (rb"a\*c", b"abc", False), (b"[a-c]x", b"bx", True),
+        (b"[c-a]x", b"bx", True), (b"[^a]x", b"ax", False), (b"[^a]x", b"bx", True), (b"[]x", b"x", False),
+        (rb"[\]]", b"]", True), (b"[ab", b"b", True), (b"a\\", b"a\\", True),
     ],
-)
+)  # fmt: skip
 def test_known_cases(pattern: bytes, name: bytes, expected: bool) -> None:
     assert GlobMatcher(pattern)(name) is expected
 

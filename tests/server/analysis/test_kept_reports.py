@@ -24,13 +24,7 @@ from rtui.keyspace.slots import key_slot
 from rtui.server.analysis import kept_reports, statements
 from rtui.server.analysis.kept_reports import KeptReports, NotKeptError, all_kept, read_kept, split_reference, thinned
 from rtui.server.analysis.session import LEFT, AnalysisSession
-from rtui.server.analysis.statements import (
-    StatementFailed,
-    StatementProcess,
-    columns_of,
-    notes_of,
-    statement_process,
-)
+from rtui.server.analysis.statements import StatementFailed, StatementProcess, columns_of, notes_of, statement_process
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace

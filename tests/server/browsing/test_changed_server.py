@@ -230,15 +230,11 @@ SEEN = ServerStamp(at_s=1_000.0, run_id="a", generation=1)
 @pytest.mark.parametrize(
     ("now", "expected"),
     [
-        (reached("a", 1), None),
-        (reached("a", 2), None),
-        (reached("b", 2, 3), Outdated.RESTARTED),
-        (reached("b", 2, None), Outdated.RESTARTED),
-        (reached("b", 2, 9_000), Outdated.REPLACED),
-        (reached(None, 1), None),
-        (reached(None, 2), Outdated.UNSURE),
+        (reached("a", 1), None), (reached("a", 2), None), (reached("b", 2, 3), Outdated.RESTARTED),
+        (reached("b", 2, None), Outdated.RESTARTED), (reached("b", 2, 9_000), Outdated.REPLACED),
+        (reached(None, 1), None), (reached(None, 2), Outdated.UNSURE),
     ],
-)
+)  # fmt: skip
 def test_another_run_of_the_server_is_told_from_another_server(now: Reached, expected: Outdated | None) -> None:
     assert SEEN.outdated(now.server, now.generation, 1_060.0) is expected
 
@@ -246,19 +242,11 @@ def test_another_run_of_the_server_is_told_from_another_server(now: Reached, exp
 @pytest.mark.parametrize(
     ("listed", "then", "now", "expected"),
     [
-        (200, None, None, None),
-        (200, 200, 200, None),
-        (200, 200, 150, None),
-        (200, 200, 0, Outdated.EMPTIED),
-        (200, 0, 0, Outdated.EMPTIED),
-        (200, 200, 99, Outdated.SHRANK),
-        (200, 200, 401, Outdated.GREW),
-        (200, 1_000, 1_000, None),
-        (12, 12, 5, None),
-        (0, 0, 1, Outdated.GREW),
-        (0, 0, 0, None),
+        (200, None, None, None), (200, 200, 200, None), (200, 200, 150, None), (200, 200, 0, Outdated.EMPTIED),
+        (200, 0, 0, Outdated.EMPTIED), (200, 200, 99, Outdated.SHRANK), (200, 200, 401, Outdated.GREW),
+        (200, 1_000, 1_000, None), (12, 12, 5, None), (0, 0, 1, Outdated.GREW), (0, 0, 0, None),
     ],
-)
+)  # fmt: skip
 def test_only_a_change_of_the_size_tells(listed: int, then: int | None, now: int | None, expected: Outdated) -> None:
     assert outdated_by_size(listed, then, now) is expected
 

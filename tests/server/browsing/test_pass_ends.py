@@ -250,21 +250,15 @@ BEGIN = SizeSnapshot(size=100, run_id="a", removed=5, writes=10, saved_at=1)
 @pytest.mark.parametrize(
     ("after", "keys", "is_said"),
     [
-        (SizeSnapshot(100, "a", 5, 10, 1), 100, False),
-        (SizeSnapshot(100, "a", 5, 10, 1), 101, True),
-        (SizeSnapshot(100, "a", 5, 10, 1), 99, True),
-        (SizeSnapshot(120, "a", 5, 30, 1), 100, False),
-        (SizeSnapshot(120, "a", 5, 30, 1), 140, False),
-        (SizeSnapshot(120, "a", 5, 30, 1), 141, True),
-        (SizeSnapshot(90, "a", 15, 10, 1), 80, False),
-        (SizeSnapshot(90, "a", 15, 10, 1), 79, True),
-        (SizeSnapshot(100, "a", 5, 0, 2), 140, False),
-        (SizeSnapshot(100, "a", 5, 0, 2), 200, True),
-        (SizeSnapshot(100, "b", 0, 0, 1), 900, False),
-        (SizeSnapshot(None, "a", 5, 10, 1), 900, False),
+        (SizeSnapshot(100, "a", 5, 10, 1), 100, False), (SizeSnapshot(100, "a", 5, 10, 1), 101, True),
+        (SizeSnapshot(100, "a", 5, 10, 1), 99, True), (SizeSnapshot(120, "a", 5, 30, 1), 100, False),
+        (SizeSnapshot(120, "a", 5, 30, 1), 140, False), (SizeSnapshot(120, "a", 5, 30, 1), 141, True),
+        (SizeSnapshot(90, "a", 15, 10, 1), 80, False), (SizeSnapshot(90, "a", 15, 10, 1), 79, True),
+        (SizeSnapshot(100, "a", 5, 0, 2), 140, False), (SizeSnapshot(100, "a", 5, 0, 2), 200, True),
+        (SizeSnapshot(100, "b", 0, 0, 1), 900, False), (SizeSnapshot(None, "a", 5, 10, 1), 900, False),
         (SizeSnapshot(0, "a", 5, 10, 1), 900, False),
     ],
-)
+)  # fmt: skip
 def test_counts_are_compared_as_far_as_the_changes_meanwhile_allow(
     after: SizeSnapshot, keys: int, is_said: bool
 ) -> None:

@@ -37,19 +37,14 @@ from tests.server.engine.model_server import (
 TOKENS: Final = (
     *(b"\r\n", b"\n", b"\r", b"$", b"*", b":", b"+", b"-", b"_", b"%", b"~", b">", b"!", b"=", b"(", b",", b"#", b"|"),
     *(
-        b"0",
-        b"-1",
-        b"9223372036854775807",
-        b"9223372036854775808",
-        b"18446744073709551615",
-        b"536870912",
+        b"0", b"-1", b"9223372036854775807", b"9223372036854775808", b"18446744073709551615", b"536870912",
         b"1073741824",
     ),
     *(b"*1073741824\r\n", b"$536870912\r\n", b"*0\r\n", b"$-1\r\n", b":-2\r\n", b"+none\r\n", b"+string\r\n", b"_\r\n"),
     *(b">2\r\n+a\r\n+b\r\n", b"-LOADING x\r\n", b"-NOPERM x\r\n", b"-WRONGTYPE x\r\n", b"-ERR no such key\r\n"),
     *(b"-MOVED 1 :0\r\n", b"-ASK 1 :0\r\n", b"-CLUSTERDOWN Hash slot not served\r\n"),
     *(page(b"0", [b"{a}:1", b"", b"x" * 70_000]), page(b"1", [b"y"] * 300), page(b"9" * 19, [])),
-)
+)  # fmt: skip
 STEPS: Final = 60
 """Pieces that are fed to one engine."""
 

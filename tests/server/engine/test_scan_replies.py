@@ -24,14 +24,7 @@ from tests.wire import Requests
 
 NO_PAGES = (
     *(
-        b":1\r\n",
-        b"+OK\r\n",
-        b"$-1\r\n",
-        b"*-1\r\n",
-        b"_\r\n",
-        b"*0\r\n",
-        b"-ERR no\r\n",
-        b"%0\r\n",
+        b":1\r\n", b"+OK\r\n", b"$-1\r\n", b"*-1\r\n", b"_\r\n", b"*0\r\n", b"-ERR no\r\n", b"%0\r\n",
         b"-LOADING no\r\n",
     ),
     *(b"*1\r\n$1\r\n0\r\n", b"*3\r\n$1\r\n0\r\n*0\r\n*0\r\n", b"*2\r\n*0\r\n$1\r\n0\r\n", b"*2\r\n:0\r\n*0\r\n"),
@@ -43,7 +36,7 @@ NO_PAGES = (
         b"*2\r\n$1\r\n0\r\n~1\r\n+a\r\n",
     ),
     *(b"*2\r\n$1\r\n0\r\n*1\r\n:1\r\n", b"*2\r\n$1\r\n0\r\n*1\r\n$-1\r\n", b"*2\r\n$1\r\n0\r\n*2\r\n$1\r\na\r\n*0\r\n"),
-)
+)  # fmt: skip
 
 NOT_THE_PROTOCOL = (
     *(b"\n", b"\r\n", b"x\r\n", b"0\n", b":1\n", b"+\n", b":\r\n", b":x\r\n", b":1x\r\n", b":--1\r\n", b":+1\r\n"),
@@ -207,13 +200,7 @@ def test_templates_are_those_of_the_guard_and_complete() -> None:
         run.engine.set_template(0, b"DEL")  # type: ignore[arg-type]
     for asked, length in (((1 << 4, 0), None), ((0, 1 << 5), None), ((1 << 2, 0), None), ((1 << 7, 0), None)):
         with pytest.raises(ValueError, match=r"no such columns|no command"):
-            run.engine.define_type(
-                0,
-                is_exported=False,
-                is_removed_when_empty=False,
-                asked=asked,
-                length=length,
-            )
+            run.engine.define_type(0, is_exported=False, is_removed_when_empty=False, asked=asked, length=length)
     run.engine.set_template(4, key_template(guard.memory_usage, TypeEvidence(b"string", "redis", (7, 0))))
     with pytest.raises(ValueError, match="no such column"):
         run.engine.set_template(5, key_template(guard.strlen))

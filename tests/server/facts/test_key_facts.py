@@ -276,13 +276,9 @@ async def test_idle_time_counts_from_the_last_write_under_an_lrm_policy(redis86:
 
 
 OPTIONAL = {
-    Feature.TYPE: "type",
-    Feature.PTTL: "ttl_ms",
-    Feature.MEMORY_USAGE: "memory_bytes",
-    Feature.OBJECT_ENCODING: "encoding",
-    Feature.OBJECT_IDLETIME: "idle_s",
-    Feature.STRLEN: "length",
-}
+    Feature.TYPE: "type", Feature.PTTL: "ttl_ms", Feature.MEMORY_USAGE: "memory_bytes",
+    Feature.OBJECT_ENCODING: "encoding", Feature.OBJECT_IDLETIME: "idle_s", Feature.STRLEN: "length",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("feature", OPTIONAL)

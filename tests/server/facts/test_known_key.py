@@ -33,14 +33,8 @@ FAR_S = 0.005
 """Half of a round trip."""
 
 ONE_TRIP = (
-    b"string:embstr",
-    b"string:binary",
-    b"list:short",
-    b"set:ints",
-    b"set:words",
-    b"zset:compact",
-    b"hash:compact",
-)
+    b"string:embstr", b"string:binary", b"list:short", b"set:ints", b"set:words", b"zset:compact", b"hash:compact",
+)  # fmt: skip
 """Keys whose rows are enough to ask for their first page."""
 
 

@@ -246,15 +246,10 @@ COSTLY = {
     *((b"MEMORY", b"USAGE"), (b"HSCAN",), (b"SSCAN",), (b"HRANDFIELD",), (b"SRANDMEMBER",), (b"HMGET",), (b"HSTRLEN",)),
     *((b"ZSCAN",), (b"SISMEMBER",), (b"ZRANK",), (b"ZCOUNT",), (b"ZLEXCOUNT",)),
     *(
-        (b"CLIENT", b"LIST"),
-        (b"HPTTL",),
-        (b"VEMB",),
-        (b"XINFO", b"STREAM"),
-        (b"XINFO", b"GROUPS"),
-        (b"XINFO", b"CONSUMERS"),
-        (b"XPENDING",),
+        (b"CLIENT", b"LIST"), (b"HPTTL",), (b"VEMB",), (b"XINFO", b"STREAM"), (b"XINFO", b"GROUPS"),
+        (b"XINFO", b"CONSUMERS"), (b"XPENDING",),
     ),
-}
+}  # fmt: skip
 """Commands whose cost depends on the value."""
 
 OF_REDIS = {b"string", b"list", b"hash", b"set", b"zset", b"stream", b"array", b"vectorset"}
@@ -311,26 +306,12 @@ Samples = tuple[tuple[bytes, ...], ...]
 """Ways to fill a shape: each is a run of arguments."""
 
 EXAMPLES = {
-    "user": (b"default",),
-    "password": (b"password",),
-    "field": (b"field",),
-    "member": (b"member",),
-    "min": (b"-inf", b"(1.5"),
-    "max": (b"+inf", b"-2e+100"),
-    "from": (b"-", b"[a"),
-    "to": (b"+", b"(b"),
-    "group": (b"group",),
-    "version": (b"1.0.0",),
-    "cursor": (b"0", b"%d" % MAX_CURSOR),
-    "pattern": (b"user:*",),
-    "type": (b"hash",),
-    "end": (b"+",),
-    "start": (b"-",),
-    "service": (b"mymaster",),
-    "name": (b"get",),
-    "setting": (b"maxmemory",),
-    "event": (b"command",),
-}
+    "user": (b"default",), "password": (b"password",), "field": (b"field",), "member": (b"member",),
+    "min": (b"-inf", b"(1.5"), "max": (b"+inf", b"-2e+100"), "from": (b"-", b"[a"), "to": (b"+", b"(b"),
+    "group": (b"group",), "version": (b"1.0.0",), "cursor": (b"0", b"%d" % MAX_CURSOR), "pattern": (b"user:*",),
+    "type": (b"hash",), "end": (b"+",), "start": (b"-",), "service": (b"mymaster",), "name": (b"get",),
+    "setting": (b"maxmemory",), "event": (b"command",),
+}  # fmt: skip
 """Arguments that fit, by what a manual calls them."""
 
 

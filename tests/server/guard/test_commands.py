@@ -54,15 +54,10 @@ FEW_CONSUMERS = ConsumerEvidence(3)
 ENOUGH: dict[type[Evidence], Evidence] = {
     type(one): one
     for one in (
-        STRING,
-        TABLE_OF_ANY_LENGTH,
-        EntryEvidence(100.0),
-        GroupEvidence(3),
-        FEW_CONSUMERS,
-        ClientsEvidence(9),
+        STRING, TABLE_OF_ANY_LENGTH, EntryEvidence(100.0), GroupEvidence(3), FEW_CONSUMERS, ClientsEvidence(9),
         VectorEvidence(3),
     )
-}
+}  # fmt: skip
 """By what a command needs, evidence that permits all of it."""
 LINES = [line for spec in TABLE for line in samples(spec, KEY)]
 NUMBERS = (

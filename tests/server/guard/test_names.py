@@ -63,22 +63,12 @@ def test_no_command_takes_the_name_of_another(word: str) -> None:
 @pytest.mark.parametrize(
     "given_names",
     [
-        {"INFO": "a b"},
-        {"INFO": "a\r\nFLUSHALL"},
-        {"INFO": "é"},
-        {"INFO": "x" * 65},
-        {"INFO": "json.del"},
-        {"INFO": "x-one", "DBSIZE": "X-ONE"},
-        {"AUTH": "login"},
-        {"HELLO": "hi"},
-        {"COMMAND": "c"},
-        {"FLUSHALL": "secret", "INFO": "secret"},
-        {"FLUSHALL": "get"},
-        {"NOTHING": "x"},
-        {"": "x"},
+        {"INFO": "a b"}, {"INFO": "a\r\nFLUSHALL"}, {"INFO": "é"}, {"INFO": "x" * 65}, {"INFO": "json.del"},
+        {"INFO": "x-one", "DBSIZE": "X-ONE"}, {"AUTH": "login"}, {"HELLO": "hi"}, {"COMMAND": "c"},
+        {"FLUSHALL": "secret", "INFO": "secret"}, {"FLUSHALL": "get"}, {"NOTHING": "x"}, {"": "x"},
         {"CLIENT NO-TOUCH": "x"},
     ],
-)
+)  # fmt: skip
 def test_what_can_not_be_renamed(given_names: dict[str, str]) -> None:
     with pytest.raises(CommandNamesError) as refused:
         command_names(given_names)

@@ -37,15 +37,10 @@ ELSEWHERE = MODULE_GROUPS | NOT_OF_SERVERS
 """Groups that a plain server knows nothing of."""
 
 KINDS = {
-    CommandGroup.STRING: b"string",
-    CommandGroup.HASH: b"hash",
-    CommandGroup.LIST: b"list",
-    CommandGroup.SET: b"set",
-    CommandGroup.ZSET: b"zset",
-    CommandGroup.STREAM: b"stream",
-    CommandGroup.ARRAY: b"array",
+    CommandGroup.STRING: b"string", CommandGroup.HASH: b"hash", CommandGroup.LIST: b"list", CommandGroup.SET: b"set",
+    CommandGroup.ZSET: b"zset", CommandGroup.STREAM: b"stream", CommandGroup.ARRAY: b"array",
     CommandGroup.VECTORS: b"vectors",
-}
+}  # fmt: skip
 """The key that each group's commands are tried on."""
 
 SUBCOMMANDS_LISTED = (7, 0)

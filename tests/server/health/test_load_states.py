@@ -370,5 +370,5 @@ async def test_thousands_of_clients(valkey: Server) -> None:
     assert "5,00" in line.value.detail
     assert any("CLIENT LIST is not available: 5,00" in note for note in looked.panel("clients").notes)
     assert {one.rule for one in looked.health.found.unjudged} == {
-        *("output-buffers", "query-buffers", "monitor-attached", "default-user-open", "version-outdated"),
+        *("output-buffers", "query-buffers", "monitor-attached", "default-user-open", "version-outdated")
     }

@@ -24,14 +24,7 @@ from rtui.server.guard.evidence import MAX_WATCHED as MOST
 from rtui.server.guard.evidence import MemoryUsagePolicy, TypeEvidence
 from rtui.server.inspection.pipeline import TOO_COSTLY_NOTE, LastStages
 from rtui.server.inspection.plan import LEFT_OUT, InspectionPlan
-from rtui.server.inspection.queries import (
-    MOMENT_S,
-    KeyQuery,
-    QueryStage,
-    WaitingKeys,
-    moment,
-    read_answers,
-)
+from rtui.server.inspection.queries import MOMENT_S, KeyQuery, QueryStage, WaitingKeys, moment, read_answers
 from rtui.server.inspection.tables import InspectedBatch, Tables
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace

@@ -282,13 +282,7 @@ async def test_streams_that_prove_dear_are_skipped_and_it_is_said(redis70: Serve
     assert not [argv for argv in sent if argv[0] == b"MEMORY" and argv[2].startswith(b"stream:")]
 
 
-DENIED = {
-    "+type": "type",
-    "+pttl": "ttl",
-    "+memory|usage": "memory",
-    "+object|idletime": "idle",
-    "+strlen": "length",
-}
+DENIED = {"+type": "type", "+pttl": "ttl", "+memory|usage": "memory", "+object|idletime": "idle", "+strlen": "length"}
 
 
 @pytest.mark.parametrize("right", list(DENIED))

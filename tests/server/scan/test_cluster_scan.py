@@ -327,9 +327,7 @@ def asked_for(server: Server, command: str) -> int:
 
 
 @pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
-async def test_keys_of_a_slot_that_only_the_node_that_takes_it_in_knows_of_may_be_missing(
-    cluster: TestCluster,
-) -> None:
+async def test_keys_of_a_slot_that_only_the_node_that_takes_it_in_knows_of_may_be_missing(cluster: TestCluster) -> None:
     """As after a failover in the middle: the keys that have moved are on a node that does not serve their slot."""
     names, counted = fill(cluster), Counted("pure")
     source, target = cluster.members[0].server, cluster.members[1].server

@@ -23,14 +23,7 @@ from rtui.server.scan.cursor import (
     dialect_of,
     equal_ranges,
 )
-from rtui.server.scan.node_scan import (
-    ABOVE_BUCKETS,
-    PROVED_FROM,
-    are_positions,
-    known_dialect,
-    places,
-    prove_cursors,
-)
+from rtui.server.scan.node_scan import ABOVE_BUCKETS, PROVED_FROM, are_positions, known_dialect, places, prove_cursors
 from rtui.server.scan.ranges import CursorSpan, Ranges
 from rtui.server.scan.sampling import KeySample
 from rtui.server.scan.savepoint import (
@@ -110,18 +103,13 @@ def test_opaque_has_no_positions() -> None:
 @pytest.mark.parametrize(
     ("product", "version", "cluster", "expected"),
     [
-        ("redis", (7, 0, 15), False, Dialect.STANDALONE),
-        ("redis", (8, 10, 2), False, Dialect.STANDALONE),
-        ("redis", None, False, Dialect.STANDALONE),
-        ("redis", (7, 2, 6), True, Dialect.STANDALONE),
-        ("redis", (7, 4, 0), True, Dialect.SLOTTED),
-        ("valkey", (7, 2, 5), True, Dialect.STANDALONE),
-        ("valkey", (8, 0, 1), True, Dialect.SLOTTED),
-        ("valkey", None, True, Dialect.OPAQUE),
-        ("valkey", (9, 1, 2), None, Dialect.OPAQUE),
-        ("other", (7, 4, 0), False, Dialect.OPAQUE),
+        ("redis", (7, 0, 15), False, Dialect.STANDALONE), ("redis", (8, 10, 2), False, Dialect.STANDALONE),
+        ("redis", None, False, Dialect.STANDALONE), ("redis", (7, 2, 6), True, Dialect.STANDALONE),
+        ("redis", (7, 4, 0), True, Dialect.SLOTTED), ("valkey", (7, 2, 5), True, Dialect.STANDALONE),
+        ("valkey", (8, 0, 1), True, Dialect.SLOTTED), ("valkey", None, True, Dialect.OPAQUE),
+        ("valkey", (9, 1, 2), None, Dialect.OPAQUE), ("other", (7, 4, 0), False, Dialect.OPAQUE),
     ],
-)
+)  # fmt: skip
 def test_dialect_follows_product_and_version(
     product: Product, version: tuple[int, ...] | None, cluster: bool | None, expected: Dialect
 ) -> None:

@@ -171,13 +171,9 @@ async def test_lengths_are_asked_of_few_keys_where_that_counts_as_a_use(redis70:
 
 
 ALLOWED = {
-    Fact.TYPE: "TYPE",
-    Fact.TTL: "PTTL",
-    Fact.IDLE: "OBJECT",
-    Fact.FREQUENCY: "OBJECT",
-    Fact.ENCODING: "OBJECT",
+    Fact.TYPE: "TYPE", Fact.TTL: "PTTL", Fact.IDLE: "OBJECT", Fact.FREQUENCY: "OBJECT", Fact.ENCODING: "OBJECT",
     Fact.MEMORY: "MEMORY",
-}
+}  # fmt: skip
 
 
 HANDSHAKE = {"CLIENT", "ECHO", "PING", "SELECT", "COMMAND"}

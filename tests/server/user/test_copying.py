@@ -18,19 +18,9 @@ from tests.server.targets import target_of
 from tests.servers import Server
 
 AWKWARD = [
-    b"",
-    b"plain",
-    b"two words",
-    b'it\'s "quoted" $HOME `id` \\ !',
-    b"\x1b]52;c;AAAA\x07",
-    b"line\nbreak\r\ttab\0nul",
-    b"\xff\xfe invalid",
-    "ключ é 💡".encode(),
-    b"-x",
-    b"--version",
-    b"@file",
-    bytes(range(256)),
-]
+    b"", b"plain", b"two words", b'it\'s "quoted" $HOME `id` \\ !', b"\x1b]52;c;AAAA\x07", b"line\nbreak\r\ttab\0nul",
+    b"\xff\xfe invalid", "ключ é 💡".encode(), b"-x", b"--version", b"@file", bytes(range(256)),
+]  # fmt: skip
 """Names that a shell, a terminal or redis-cli would take for something else."""
 
 

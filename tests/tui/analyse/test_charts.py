@@ -104,13 +104,9 @@ def hostile_report() -> Report:
 
 
 REPORTS = {
-    "exact": made_report(),
-    "estimate": estimate_report(),
-    "partial": partial_report(),
-    "denied": denied_report(),
-    "empty": empty_report(),
-    "hostile": hostile_report(),
-}
+    "exact": made_report(), "estimate": estimate_report(), "partial": partial_report(), "denied": denied_report(),
+    "empty": empty_report(), "hostile": hostile_report(),
+}  # fmt: skip
 
 
 def hot_lines(report: Report, width: int, height: int, since_s: float = 0.0) -> list[Line]:

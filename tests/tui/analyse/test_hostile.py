@@ -41,19 +41,8 @@ LONG: Final = b"\x1b]0;owned\x07" * 6_000
 """A name of 60 KB, which is still asked in bulk."""
 
 STRANGE: Final[tuple[Any, ...]] = (
-    -1,
-    0,
-    int(LARGEST_NUMBER),
-    -LARGEST_NUMBER,
-    1e-320,
-    10**30,
-    1e308,
-    None,
-    "7",
-    [],
-    {},
-    True,
-)
+    -1, 0, int(LARGEST_NUMBER), -LARGEST_NUMBER, 1e-320, 10**30, 1e308, None, "7", [], {}, True,
+)  # fmt: skip
 """What may stand where a number should."""
 
 AREA: Final = Size(118, 30)

@@ -267,14 +267,10 @@ def figure(*history: float | None) -> Figure:
 @pytest.mark.parametrize(
     ("history", "bars"),
     [
-        ((700, 703, 701, 704), "▁▁▁▁"),
-        ((5, 5, 5), "▁▁▁"),
-        ((0, 0), "▁▁"),
-        ((0, 50, 100), "▁▄█"),
-        ((100, None, 200), "▁ █"),
-        ((3,), ""),
+        ((700, 703, 701, 704), "▁▁▁▁"), ((5, 5, 5), "▁▁▁"), ((0, 0), "▁▁"), ((0, 50, 100), "▁▄█"),
+        ((100, None, 200), "▁ █"), ((3,), ""),
     ],
-)
+)  # fmt: skip
 def test_what_hardly_changes_looks_level(history: tuple[float | None, ...], bars: str) -> None:
     assert sparkline(history, 16) == bars
 

@@ -38,16 +38,11 @@ from tests.server.targets import Watched, connected, target_of
 from tests.servers import Server
 
 KINDS = {
-    b"string:int": PreviewKind.TEXT,
-    b"string:embstr": PreviewKind.TEXT,
-    b"string:raw": PreviewKind.TEXT,
-    b"string:empty": PreviewKind.TEXT,
-    b"string:binary": PreviewKind.BINARY,
-    b"string:bitmap": PreviewKind.BITMAP,
-    b"string:hll:sparse": PreviewKind.HYPERLOGLOG,
-    b"string:hll:dense": PreviewKind.HYPERLOGLOG,
+    b"string:int": PreviewKind.TEXT, b"string:embstr": PreviewKind.TEXT, b"string:raw": PreviewKind.TEXT,
+    b"string:empty": PreviewKind.TEXT, b"string:binary": PreviewKind.BINARY, b"string:bitmap": PreviewKind.BITMAP,
+    b"string:hll:sparse": PreviewKind.HYPERLOGLOG, b"string:hll:dense": PreviewKind.HYPERLOGLOG,
     b"vectors": PreviewKind.DESCRIPTION,
-}
+}  # fmt: skip
 """What these keys are shown as, where that is not their type."""
 
 
@@ -316,14 +311,10 @@ def test_a_stale_count_is_none() -> None:
 @pytest.mark.parametrize(
     ("head", "size"),
     [
-        (b"", 0),
-        (b"HYLL", 4),
-        (b"HYLL\2" + bytes(11), 100),
-        (b"HYLL\0" + bytes(11), 100),
-        (b"HYLX\1" + bytes(11), 100),
-        (b"HYLL likes you!!", 16),
+        (b"", 0), (b"HYLL", 4), (b"HYLL\2" + bytes(11), 100), (b"HYLL\0" + bytes(11), 100),
+        (b"HYLX\1" + bytes(11), 100), (b"HYLL likes you!!", 16),
     ],
-)
+)  # fmt: skip
 def test_what_only_begins_alike_is_no_hyperloglog(head: bytes, size: int) -> None:
     assert read_hyperloglog(head, size) is None
 
@@ -481,13 +472,9 @@ async def test_a_page_behind_the_end_of_a_value_that_shrank_says_so(valkey: Serv
 
 
 READS = {
-    b"string:raw": "getrange",
-    b"hash:table": "hscan",
-    b"list:long": "lrange",
-    b"set:table": "sscan",
-    b"zset:skiplist": "zrange",
-    b"stream:plain": "xrevrange",
-}
+    b"string:raw": "getrange", b"hash:table": "hscan", b"list:long": "lrange", b"set:table": "sscan",
+    b"zset:skiplist": "zrange", b"stream:plain": "xrevrange",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("key", READS)
