@@ -49,6 +49,7 @@ COMMANDS: Final = {
     "health": ("health:command", "state, findings and metrics of a server or cluster"),
     "help": ("help:command", "print a page of the help: rtui help connection"),
     "history": ("browse:history_command", "list the reports of earlier passes that were kept"),
+    "mcp": ("mcp:command", "let agents read a keyspace, by the Model Context Protocol"),
     "merge": ("report:merge_command", "make one report of several files of keys"),
     "open": ("browse:open_command", "show a report or samples from a file"),
     "patterns": ("patterns:command", "learn the patterns of the keys, draft a registry"),
@@ -116,9 +117,8 @@ _HEAD: Final = f"""\
 Usage: rtui [OPTIONS] [TARGET]
        rtui COMMAND --help | rtui help PAGE
 
-  Browse a Redis or Valkey keyspace as a tree, read-only. TARGET is
-  host[:port], a URL (redis:// rediss:// valkey:// unix:// sentinel://)
-  or the path of a socket or a dump (dump.rdb).
+  Browse a keyspace as a tree, read-only. TARGET is host[:port], the path of a
+  socket or a dump, or a URL (redis:// rediss:// valkey:// unix:// sentinel://).
 
   {CONNECTION_LINE}
 

@@ -23,6 +23,7 @@ from rtui.server.wire.errors import ExitCode
 
 if TYPE_CHECKING:
     from rtui.analysis.report.tables.slots import CommonTag
+    from rtui.server.deployment.nodes import Deployment
     from rtui.server.wire.target import Target
 
 
@@ -62,11 +63,13 @@ def command(
     slots = {one.slot for one in explained}
     with failures_in(file, "slot"):
         owners = _owners(connection.target(), slots) if connection.names_server({}) else {}
-        common = _common_tag(names, separators) if len(slots) > 1 else None
+        common = None
+        if len(slots) > 1:
+            from rtui.analysis.report.tables.slots import common_tag  # noqa: PLC0415 - not for a single key
+
+            common = common_tag(names, Separators(separators))
     if file.form == "json":
-        records = [_record(name, one, owners) for name, one in zip(names, explained, strict=True)]
-        document = {"keys": records, "same_slot": len(slots) == 1, "common_tag": _tag_record(common)}
-        file.write(f"{json.dumps(document, indent=2)}\n")
+        file.write(f"{json.dumps(slot_document(names, owners, common), indent=2)}\n")
     else:
         display = Display(ascii_only=file.is_standard and not writes_unicode())
         paragraphs = [_paragraph(name, one, owners, display) for name, one in zip(names, explained, strict=True)]
@@ -86,12 +89,6 @@ def _names(keys: Sequence[str], *, escaped: bool) -> list[bytes]:
         raise click.BadParameter(str(error), param_hint="KEY") from error
 
 
-def _common_tag(names: Sequence[bytes], separators: tuple[bytes, ...]) -> CommonTag | None:
-    from rtui.analysis.report.tables.slots import common_tag  # noqa: PLC0415 - not for a single key
-
-    return common_tag(names, Separators(separators))
-
-
 def _owners(target: Target, slots: set[int]) -> dict[int, Owner]:
     import asyncio  # noqa: PLC0415 - most ask no server
 
@@ -104,18 +101,23 @@ async def _ask_owners(target: Target, slots: set[int]) -> dict[int, Owner]:
     deployment = Deployment(target)
     try:
         await deployment.open()
-        topology = deployment.topology
-        if topology is None:
-            is_node = deployment.home.server.cluster_enabled
-            why = "unknown: only this node was asked" if is_node else "none: the server is in no cluster"
-            return dict.fromkeys(slots, Owner(SafeText(why)))
-        found = {slot: topology.owners.get(slot) for slot in slots}
-        moves = await deployment.moves_of({node_id for node_id in found.values() if node_id is not None})
-        targets = {move.slot: deployment.label_of(move.destination) for move in moves}
-        labels = {slot: None if node_id is None else deployment.label_of(node_id) for slot, node_id in found.items()}
-        return {slot: _owner(node, targets.get(slot)) for slot, node in labels.items()}
+        return await owners_of(deployment, slots)
     finally:
         await deployment.close()
+
+
+async def owners_of(deployment: Deployment, slots: set[int]) -> dict[int, Owner]:
+    """Return the owners of slots by an open deployment; raises ConnectionLost."""
+    topology = deployment.topology
+    if topology is None:
+        is_node = deployment.home.server.cluster_enabled
+        why = "unknown: only this node was asked" if is_node else "none: the server is in no cluster"
+        return dict.fromkeys(slots, Owner(SafeText(why)))
+    found = {slot: topology.owners.get(slot) for slot in slots}
+    moves = await deployment.moves_of({node_id for node_id in found.values() if node_id is not None})
+    targets = {move.slot: deployment.label_of(move.destination) for move in moves}
+    labels = {slot: None if node_id is None else deployment.label_of(node_id) for slot, node_id in found.items()}
+    return {slot: _owner(node, targets.get(slot)) for slot, node in labels.items()}
 
 
 def _owner(node: SafeText | None, moves_to: SafeText | None) -> Owner:
@@ -164,6 +166,16 @@ def _text(raw: bytes) -> str | None:
         return raw.decode()
     except UnicodeDecodeError:
         return None
+
+
+def slot_document(names: Sequence[bytes], owners: Mapping[int, Owner], common: CommonTag | None) -> dict[str, Any]:
+    """Return keys with their slots and owners, and the tag that they could share, for JSON."""
+    explained = [explain(name) for name in names]
+    return {
+        "keys": [_record(name, one, owners) for name, one in zip(names, explained, strict=True)],
+        "same_slot": len({one.slot for one in explained}) == 1,
+        "common_tag": _tag_record(common),
+    }
 
 
 def _record(name: bytes, explanation: SlotExplanation, owners: Mapping[int, Owner]) -> dict[str, Any]:

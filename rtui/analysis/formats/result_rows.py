@@ -249,7 +249,11 @@ def written_rows(result: StatementRows, form: str, **text_options: Any) -> Itera
 
 def _objects(result: StatementRows) -> Iterable[str]:
     for row in result.rows:
-        yield json.dumps(dict(zip(result.columns, map(_json_value, row), strict=True)))
+        yield json.dumps(json_values(result.columns, row))
+
+
+def json_values(columns: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
+    return dict(zip(columns, map(_json_value, row), strict=True))
 
 
 def _json_value(value: Any) -> str | int | float | None:

@@ -28,6 +28,7 @@ PAGES: Final = {
     "files": "rtui export: columns, and queries of other programs",
     "thresholds": "--fail-on of rtui diff and rtui health",
     "exit-codes": "what 0 to 5 and 130 mean",
+    "agents": "rtui mcp: what agents may ask, budgets, clients",
     "ci": "checks every night and before each commit",
     "questions": "questions, and where the answer is",
     "safety": "what may be sent, and what a server feels",

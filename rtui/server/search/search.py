@@ -164,7 +164,7 @@ SCANS: Final = (Feature.SCAN, Feature.SCAN_TYPE)
 """Features that are not needed if all names are held."""
 
 
-async def _size_of(connection: Connection) -> int | None:
+async def size_of(connection: Connection) -> int | None:
     """Return the server's number of keys; None if it is refused or can't be reached."""
     try:
         (reply,) = await connection.run(guard.dbsize())
@@ -259,7 +259,7 @@ class FindPreparation:
         await self._capabilities.probe(connection, without=SCANS if self._is_listed else ())
         self._nodes = await self._deployment.scanned(only_primaries=self.only_primaries)
         if self._capabilities.allows(Feature.DBSIZE):
-            sizes = await for_each([node.connection for node in self._nodes], _size_of)
+            sizes = await for_each([node.connection for node in self._nodes], size_of)
             self.sizes = {node.id: size for node, size in zip(self._nodes, sizes, strict=True)}
             self.size = None if None in sizes else sum(size for size in sizes if size is not None)
         self._decide_plan()

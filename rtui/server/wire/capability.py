@@ -115,6 +115,11 @@ class Capabilities:
     def __getitem__(self, feature: str) -> Capability:
         return self._found.get(feature, _UNTRIED)
 
+    @property
+    def refused(self) -> dict[str, Capability]:
+        """The features that were tried in vain."""
+        return {name: self[name] for name in self._found if not self.allows(name)}
+
     def allows(self, feature: str) -> bool:
         """Whether the command may be sent: it works, or was not tried yet."""
         return self[feature].verdict in {Verdict.YES, Verdict.UNTRIED}
