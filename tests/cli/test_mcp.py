@@ -21,10 +21,9 @@ from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import HOSTILE, quoted, unescape
 from rtui.server.wire.errors import ExitCode
 from tests.clusters import TestCluster
-from tests.proxy import DelayProxy
+from tests.proxy import DelayProxy, WireJudge
 from tests.server.every_type import fill
 from tests.servers import CHECKOUT, Server, free_port
-from tests.wire_judge import WireJudge
 
 pytest.importorskip("mcp")
 
@@ -52,7 +51,7 @@ class Agent:
 
     async def ask(self, tool: str, **given: Any) -> dict[str, Any]:
         """Return the structured answer of a call."""
-        result = await self.client.call_tool(tool, given)
+        result: Any = await self.client.call_tool(tool, given)
         text = result.content[0].text
         self.heard.append(text)
         assert not result.is_error, text
@@ -61,7 +60,7 @@ class Agent:
         return dict(result.structured_content)
 
     async def refused(self, tool: str, **given: Any) -> str:
-        result = await self.client.call_tool(tool, given)
+        result: Any = await self.client.call_tool(tool, given)
         self.heard.append(result.content[0].text)
         assert result.is_error
         return str(json.loads(self.heard[-1])["error"])
