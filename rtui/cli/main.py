@@ -117,8 +117,9 @@ _HEAD: Final = f"""\
 Usage: rtui [OPTIONS] [TARGET]
        rtui COMMAND --help | rtui help PAGE
 
-  Browse a keyspace as a tree, read-only. TARGET is host[:port], the path of a
-  socket or a dump, or a URL (redis:// rediss:// valkey:// unix:// sentinel://).
+  Browse a Redis or Valkey keyspace as a tree, read-only. TARGET is
+  host[:port], a URL (redis:// rediss:// valkey:// unix:// sentinel://)
+  or the path of a socket or a dump (dump.rdb).
 
   {CONNECTION_LINE}
 

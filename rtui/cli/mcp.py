@@ -101,7 +101,10 @@ def _protocol_streams() -> Iterator[tuple[int, int]]:
     written = os.dup(1)
     with contextlib.suppress(OSError):  # standard error may be closed
         os.dup2(2, 1)
-    yield 0, written
+    try:
+        yield 0, written
+    finally:
+        os.dup2(written, 1)
 
 
 class Streams:

@@ -87,7 +87,7 @@ def addressed(valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 ON_SCREEN: Final = frozenset({"browse", "open", "replay"})
-ENDLESS: Final = frozenset({"--watch", "--open"})
+ENDLESS: Final = frozenset({"--watch", "--open", "mcp"})
 SLOW: Final = frozenset({"--demo", "sql", "dump.rdb", "monday.rdb"})
 FINDS: Final = frozenset({"check", "diff", "slot"})
 """The commands whose exit code says what they found: 0, 1 or 3."""
