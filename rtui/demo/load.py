@@ -90,7 +90,7 @@ def demo_server(keys: int = DEFAULT_DEMO_KEYS, day: DemoDay = "bad") -> Iterator
     with EmbeddedServer([("maxmemory-policy", "allkeys-lfu")]) as server:
         loader = start_loading(server, keys, day)
         try:
-            yield Demo(Target(socket_path=server.socket_path, name="demo"), loader)
+            yield Demo(Target(socket_path=server.socket_path, name="demo", shown_as=SafeText("demo")), loader)
         finally:
             loader.kill()
             loader.wait()
@@ -119,8 +119,13 @@ def demo_fleet() -> Iterator[list[Target]]:
             stack.callback(loader.wait)
             stack.callback(loader.kill)
             pairs = tuple((SafeText(key), SafeText(value)) for key, value in labels.items())
-            targets.append(Target(socket_path=server.socket_path, name=name, labels=pairs))
-        gone = Target(socket_path=f"{targets[0].socket_path}.gone", name="search", labels=targets[0].labels)
+            targets.append(Target(socket_path=server.socket_path, name=name, labels=pairs, shown_as=SafeText(name)))
+        gone = Target(
+            socket_path=f"{targets[0].socket_path}.gone",
+            name="search",
+            labels=targets[0].labels,
+            shown_as=SafeText("search"),
+        )
         yield [*targets, gone]
 
 

@@ -41,7 +41,6 @@ from rtui.tui.kit.choice import QuitScreen
 from rtui.tui.kit.command import APP_COMMANDS, Owner, bindings
 from rtui.tui.kit.command_screen import History, KeysWanted, Leaving
 from rtui.tui.kit.settings import SettingsFile
-from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.terminal import disable_input
 from rtui.tui.kit.themes import CSS_FILE, Palette
 from rtui.tui.terminal_app import TerminalApp, begin_collecting, import_ahead
@@ -111,7 +110,6 @@ class RtuiApp(TerminalApp):
         """A session that began to connect before the first screen."""
         self._left = LeftSessions()
         self._left_timer: Timer
-        self._label = literal("demo") if options.demo else None
         self._navigation: Navigation | None = None
         self._history = History()
         self._wanted_keys: KeysWanted | None = None
@@ -150,7 +148,7 @@ class RtuiApp(TerminalApp):
             session, start = self._start
             if start.done() and start.exception() is None:
                 return self._browse(session)
-        return ConnectScreen(self._label or self.options.target.label)
+        return ConnectScreen(self.options.target.label)
 
     def on_mount(self) -> None:
         self._left_timer = self.set_interval(LEFT_POLL_S, self._look_at_left, pause=True)
@@ -212,7 +210,6 @@ class RtuiApp(TerminalApp):
             self._importing = asyncio.create_task(importing, name="rtui import")
         return BrowseScreen(
             session,
-            label=self._label,
             is_filling=self.options.is_filling,
             settings=self.settings,
             registry=self.options.registry,
@@ -377,7 +374,6 @@ class RtuiApp(TerminalApp):
         self.options = replace(
             self.options, target=target, demo=False, is_filling=None, match=None, key_type=None, registry=registry
         )
-        self._label = None
         await self.leave_for(ConnectScreen(target.label), pauses)
         self.call_later(self.begin)
 
@@ -424,7 +420,6 @@ class RtuiApp(TerminalApp):
         if self._navigation is None or self._navigation.session is not self._session:
             self._navigation = Navigation(
                 *(self, self._session, self.settings, self._history),
-                label=self._label,
                 registry=self.options.registry,
                 recent=self.recent,
                 connect_to=self.connect_to,

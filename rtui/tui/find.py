@@ -85,11 +85,10 @@ class FindScreen(RunScreen[bytes | None]):
         rows: found_rows.FoundRows,
         vocabulary: Callable[[], Vocabulary],
         *,
-        label: SafeText | None = None,
         settings: SettingsFile | None = None,
         keep: Callable[[found_rows.FoundRows], object] = lambda rows: None,
     ) -> None:
-        """`rows` are of a search, new or as they were left; `label` replaces the server's own in the title.
+        """`rows` are of a search, new or as they were left.
 
         `keep` is called with the rows of another search that replaces this one.
         """
@@ -98,7 +97,7 @@ class FindScreen(RunScreen[bytes | None]):
         self.session = session
         self.view = FoundView(rows, id="found")
         self.view.body.clock = session.clock
-        self._label = session.target.label if label is None else label
+        self._label = session.target.label
         self.title_bar = TitleBar()
         self.query_bar = LinkedBar(lambda span: "find.edit" if span.role is Role.ACCENT else None, id="found-query")
         self.status_bar = LinkedBar(lambda span: run_action_of(span, Owner.FIND), id="status")

@@ -13,7 +13,6 @@ from textual.dom import DOMNode
 from textual.message import Message
 from textual.widget import Widget
 
-from rtui.keyspace.text.display import SafeText
 from rtui.server.guard.command import unpack_requests
 from rtui.server.user.copying import sent_line
 from rtui.server.wire.command_log import CommandLog
@@ -135,12 +134,11 @@ class LogScreen(RowsScreen[None]):
     SCREEN_COMMANDS = (*LOG_COMMANDS, *APP_COMMANDS)
     AUTO_FOCUS = "#entries"
 
-    def __init__(self, log: CommandLog, target: Target, *, label: SafeText | None = None) -> None:
-        """`target` is for copied commands; `label` replaces its own in the title."""
+    def __init__(self, log: CommandLog, target: Target) -> None:
+        """`target` is for copied commands."""
         super().__init__()
         self.log_view = LogView(log, id="entries")
         self._log, self._target = log, target
-        self._shown_label = target.label if label is None else label
         self.title_bar, self.summary = TitleBar(), Bar(id="log-summary")
         self.header, self.nothing = LinePanel(id="log-header"), LinePanel(id="log-nothing")
         self.filter_input = FilterInput(
@@ -166,7 +164,7 @@ class LogScreen(RowsScreen[None]):
     def show_changes(self) -> None:
         db, status = self._target.db, self.title_bar.server_status
         what = literal("command log")
-        self.title_bar.set_line(lambda width: over_title(self._shown_label, db, what, width, status))
+        self.title_bar.set_line(lambda width: over_title(self._target.label, db, what, width, status))
         before, self._seen = self._seen, self._log.revision
         if before != self._seen:
             self.log_view.follow()

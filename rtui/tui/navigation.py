@@ -80,18 +80,17 @@ class Navigation:
         settings: SettingsFile,
         history: History,
         *,
-        label: SafeText | None,
         registry: Registry | None,
         recent: RecentServers | None,
         connect_to: Callable[[Target], None],
         offers_servers: bool,
     ) -> None:
-        """`label` replaces the server's own in titles; `connect_to` leaves the session for another server."""
+        """`connect_to` leaves the session for another server."""
         self.session = session
         self.report_states: ReportStates | None = None
         """The user's choices in the panels of the analysis; None before it was shown."""
         self._app, self._settings, self._history = app, settings, history
-        self._label, self._registry, self._recent = label, registry, recent
+        self._registry, self._recent = registry, recent
         self._connect_to, self._offers_servers = connect_to, offers_servers
         self._server_states: ServerStates | None = None
         self._found: FoundRows | None = None
@@ -125,7 +124,6 @@ class Navigation:
         screen = AnalyseScreen(
             browse.session.analysis,
             states=self.report_states,
-            label=self._label,
             settings=self._settings,
             registry=self._registry,
             clock=browse.session.clock,
@@ -151,7 +149,7 @@ class Navigation:
             self._app.notify("Not connected, so nothing has been sent.", markup=False, timeout=3)
 
     def _show_log(self, session: BrowsingSession) -> None:
-        self._app.push_screen(LogScreen(session.log, session.target, label=self._label))
+        self._app.push_screen(LogScreen(session.log, session.target))
 
     def sql(self) -> None:
         """Ask the rows of the analysis by SQL, or leave that."""
@@ -159,7 +157,7 @@ class Navigation:
             self._app.screen.dismiss(None)
         elif self.session is not None and isinstance(self._app.screen, CommandScreen):
             self._remember_place()
-            screen = SqlScreen(self.session, self._sql, registry=self._registry, label=self._label)
+            screen = SqlScreen(self.session, self._sql, registry=self._registry)
 
             async def left(key: bytes | None) -> None:
                 if key is not None and (browse := await self._uncover_tree()) is not None:
@@ -180,8 +178,7 @@ class Navigation:
             self._show_server(self.session)
 
     def _show_server(self, session: BrowsingSession, place: ServerPlace | None = None) -> None:
-        label = session.target.label if self._label is None else self._label
-        screen = ServerScreen(session.health, label, states=self._server_states, clock=session.clock)
+        screen = ServerScreen(session.health, session.target.label, states=self._server_states, clock=session.clock)
         self._server_states = screen.states
         if place is not None:
             screen.put_place(place)
@@ -219,7 +216,7 @@ class Navigation:
         self._keep_found(rows)
         words = partial(vocabulary_of, session)
         settings, keep = self._settings, self._keep_found
-        screen = FindScreen(session, rows, words, label=self._label, settings=settings, keep=keep)
+        screen = FindScreen(session, rows, words, settings=settings, keep=keep)
 
         def left(key: bytes | None) -> None:
             if key is None:

@@ -105,12 +105,10 @@ class SqlScreen(RowsScreen[bytes | None]):
         state: SqlState,
         *,
         registry: Registry | None = None,
-        label: SafeText | None = None,
     ) -> None:
-        """`label` replaces the server's own in the title."""
         super().__init__()
         self._session, self.state, self._registry = session, state, registry
-        self._label = session.target.label if label is None else label
+        self._label = session.target.label
         self.title_bar, self.summary = TitleBar(), Bar(id="sql-summary")
         self.table, self.notes = ReportTable(id="sql-table"), LinePanel(id="sql-notes")
         self.statement_line, self.file_input = StatementLine(), self.file_line()

@@ -212,12 +212,11 @@ def session_header(
 ) -> Header:
     """Return the header of a recording with these options; `size` is columns and rows."""
     match = options.match
-    server = "demo" if options.demo else options.target.label
     return Header(
         rtui=version,
         began_ms=time.time() * 1000,
         seed=recorder.seed,
-        server=server[:300],
+        server=options.target.label[:300],
         db=options.target.db,
         protocol=options.target.protocol,
         separators=[separator.decode("latin-1") for separator in options.separators],

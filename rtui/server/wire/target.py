@@ -341,6 +341,8 @@ class Target:
     """The Sentinels that find the server; host and port are their last answer."""
     registry: str | None = None
     """The profile's registry: a file, or the name of one that ships with rtui."""
+    shown_as: SafeText | None = None
+    """The label of a server that rtui has started, in place of its socket's path."""
     labels: tuple[tuple[SafeText, SafeText], ...] = ()
     """Names and values by which servers of a fleet are grouped, each name once."""
     dump: DumpFile | None = None
@@ -351,6 +353,8 @@ class Target:
     @property
     def label(self) -> SafeText:
         """`host:port`, `[IPv6]:port via bastion`, the socket's path or `service@Sentinel`: never a user or password."""
+        if self.shown_as is not None:
+            return self.shown_as
         if self.sentinels is not None:
             return self.sentinels.label
         if self.keys is not None:

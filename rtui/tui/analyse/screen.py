@@ -53,12 +53,11 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         source: AnalysisSource,
         *,
         states: ReportStates | None = None,
-        label: SafeText | None = None,
         settings: SettingsFile | None = None,
         registry: Registry | None = None,
         clock: Callable[[], float] = wall_clock.now_s,
     ) -> None:
-        """`states` are the states of the panels when the screen was left; `label` replaces the server's.
+        """`states` are the states of the panels when the screen was left.
 
         `registry` describes the keys, with severities of rules; `clock` returns seconds since the epoch.
         """
@@ -72,7 +71,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         self.findings = LatestFindings(None if registry is None else registry.rules, registry)
         view.states.by_panel[FindingsPanel.id] = FindingsState(latest=self.findings)
         self.comparison = ScreenComparison(self, view, source, self.findings, lambda: self.clock())  # noqa: PLW0108 - the clock may be replaced
-        self._label = label
         self.hot_keys = HotKeys(source, self, lambda: self.view.panel.shows_hot_keys)
         self._shown: tuple[Report | None, bool] | None = None
 
@@ -145,9 +143,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         now_s = asyncio.get_running_loop().time()
         browsed = self.title_bar.server_status
         self.title_bar.set_line(
-            lambda width: screen_lines.title_line(
-                status, report, width, self._label, clock_s=self.clock(), browsed=browsed
-            )
+            lambda width: screen_lines.title_line(status, report, width, clock_s=self.clock(), browsed=browsed)
         )
         self.status_bar.set_line(
             lambda width: screen_lines.status_line(status, report, now_s, width, shows_cost=shows_cost)

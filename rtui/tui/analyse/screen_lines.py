@@ -126,20 +126,19 @@ def title_line(
     status: AnalysisStatus,
     report: Report | None,
     width: int,
-    label: SafeText | None = None,
     *,
     clock_s: float | None = None,
     browsed: BrowsingStatus | None = None,
 ) -> Line:
     """Return the title bar in exactly `width` cells: the server, the analysed keys, how exact the figures are.
 
-    `label` replaces the server's own. A server is only read; a report from a file has its date, and its age by the
+    A server is only read; a report from a file has its date, and its age by the
     clock, in seconds since the epoch. Memory and load are those of the browsed server.
     """
     server = status.server if report is None else report.head.server
     dump = None if browsed is None else browsed.dump
     own = display_text(server.label if dump is None else dump.path.name)
-    name = cut_middle(own if label is None else label, max(MIN_LABEL_CELLS, width // 4))
+    name = cut_middle(own, max(MIN_LABEL_CELLS, width // 4))
     pieces = [LinePart(0, (Span(name, Role.STRONG),))]
     product = display_text(f"{server.product} {server.version}".strip())
     if dump is not None:

@@ -18,7 +18,6 @@ from textual.worker import Worker
 from rtui.analysis.facts import KeyFacts
 from rtui.analysis.humanize import counted
 from rtui.keyspace.rows.rows import Row
-from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.user.copying import key_as_text
@@ -79,13 +78,12 @@ class BrowseScreen(CommandScreen[None]):
         self,
         session: BrowsingSession,
         *,
-        label: SafeText | None = None,
         is_filling: Callable[[], bool] | None = None,
         settings: SettingsFile | None = None,
         registry: Registry | None = None,
         leads_back: bool = False,
     ) -> None:
-        """`label` replaces the server's own in the title; `is_filling` returns whether keys are still being added.
+        """`is_filling` returns whether keys are still being added.
 
         `leads_back` is whether Escape leaves the server.
         """
@@ -106,7 +104,6 @@ class BrowseScreen(CommandScreen[None]):
         self.title_bar = TitleBar()
         self.status_bar = StatusBar(session, is_filling)
         self.banner = Banner("browse.rescan")
-        self._label = label
         self._shown = NOTHING_SHOWN
         self._ticked_at_s = 0.0
         self._generation = session.status.generation
@@ -172,7 +169,7 @@ class BrowseScreen(CommandScreen[None]):
     def _show_status(self) -> None:
         status = self.session.status
         self.banner.show_warning(browse_banner(status))
-        self.title_bar.set_line(lambda width: title_line(status, width, self._label))
+        self.title_bar.set_line(lambda width: title_line(status, width))
         self.status_bar.show_status()
 
     def _tick(self, status: BrowsingStatus) -> None:

@@ -37,14 +37,11 @@ NAME: Final[Line] = (Span(literal(" rtui"), Role.BADGE), Span(literal("  ")))
 """The left end of the bar."""
 
 
-def title_line(status: BrowsingStatus, width: int, label: SafeText | None = None) -> Line:
-    """Return the title bar in exactly `width` cells: the server, rtui's promise, and the server's figures.
-
-    `label` replaces the server's own.
-    """
+def title_line(status: BrowsingStatus, width: int) -> Line:
+    """Return the title bar in exactly `width` cells: the server, rtui's promise, and the server's figures."""
     server = status.server
     own = status.label if status.dump is None else display_text(status.dump.path.name)
-    name = cut_middle(own if label is None else label, max(MIN_LABEL_CELLS, width // 4))
+    name = cut_middle(own, max(MIN_LABEL_CELLS, width // 4))
     mark: Line = ()
     if status.mark is not None:
         mark = Span(SafeText(f"[{cut(status.mark.word, 12)}]"), _MARKS[status.mark.colour]), gap(1)
