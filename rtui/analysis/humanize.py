@@ -131,7 +131,8 @@ def interval(figure: Estimate, format_number: NumberFormat) -> SafeText:
 
 def _needs_decimal(figure: Estimate, format_number: NumberFormat) -> bool:
     """Whether this is a share whose bounds are the same whole percent, 1 % at least."""
-    return format_number is share and figure.low >= 0.005 and share(figure.low) == share(figure.high)
+    is_between = 0.005 <= figure.low <= figure.high < 0.9995
+    return format_number is share and is_between and share(figure.low) == share(figure.high)
 
 
 def written(figure: float | Estimate, format_number: NumberFormat, mark: Mark = Mark.EXACT) -> SafeText:
@@ -167,10 +168,12 @@ def _three_figures(value: float, step: int, units: tuple[str, ...], *, is_least:
 
 
 def share(fraction: float, mark: Mark = Mark.EXACT) -> SafeText:
-    """Return a share in whole percent: `29%`, `<1%`, estimated `≈29%`."""
+    """Return a share in whole percent: `29%`, estimated `≈29%`; `<1%` and `>99%` where it is not none and not all."""
     percent = fraction * 100
     if 0 < percent <= 0.5:
         return SafeText("<1%")
+    if percent >= 99.5 and fraction < 1:
+        return SafeText(">99%")
     return SafeText(f"{mark.strip()}{percent:.0f}%")
 
 

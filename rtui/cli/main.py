@@ -117,9 +117,8 @@ _HEAD: Final = f"""\
 Usage: rtui [OPTIONS] [TARGET]
        rtui COMMAND --help | rtui help PAGE
 
-  Browse a Redis or Valkey keyspace as a tree, read-only. TARGET is
-  host[:port], a URL (redis:// rediss:// valkey:// unix:// sentinel://)
-  or the path of a socket or a dump (dump.rdb).
+  Browse a Redis or Valkey keyspace as a tree, read-only. TARGET is host[:port],
+  a URL (redis:// rediss:// unix:// sentinel://), a socket or a dump (dump.rdb).
 
   {CONNECTION_LINE}
 

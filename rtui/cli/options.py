@@ -72,13 +72,15 @@ severity_option: Final = click.option(
     help="Severity for exit code 1 (error).",
 )
 
-scope_options: Final = grouped(
+rows_options: Final = grouped(
     separator_option,
     click.option("--match", metavar="GLOB", callback=_pattern, help="Only keys that match, filtered by the server."),
     click.option("--type", "key_type", metavar="TYPE", callback=_bytes, help="Only keys of this type."),
-    pace_option,
 )
-"""Decorate a command: it gets `separators`, `match` and `key_type` as bytes, and the name of the `pace`."""
+"""Decorate a command: it gets `separators`, `match` and `key_type` as bytes."""
+
+scope_options: Final = grouped(rows_options, pace_option)
+"""Decorate a command: the same, and the name of the `pace`."""
 
 
 def _columns(ctx: click.Context, param: click.Parameter, value: str | None) -> Columns | None:

@@ -148,7 +148,7 @@ def _keep(report: Report, target: Target) -> None:
     codes={0: "the report is written; it says what the files lack", 4: "", 5: ""},
 )
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@opt.scope_options
+@opt.rows_options
 @opt.registry_options
 @opt.result_options("text", "json", "md", "csv", "html")
 @opt.depth_option
@@ -168,7 +168,6 @@ def merge_command(paths: tuple[Path, ...], *, file: Output, **asked: Any) -> Non
                 raise click.UsageError(f"{path} is no file of keys: rtui export -o FILE.parquet writes them.")
         asked["registry"] = registry = opt.registry_choice(asked).load(Target())
         opt.take_separators(asked, registry)
-        del asked["pace"]
         report = report_of_keys(paths, **asked)
         file.write(_written(report, file))
         say_what_it_lacks(report, "report")

@@ -124,7 +124,6 @@ def demo_fleet() -> Iterator[list[Target]]:
             socket_path=f"{targets[0].socket_path}.gone",
             name="search",
             labels=targets[0].labels,
-            shown_as=SafeText("search"),
         )
         yield [*targets, gone]
 

@@ -131,7 +131,7 @@ class FleetView(TablesView):
     def _nothing_lines(self, rows: TableRows, width: int) -> list[Line]:
         if rows.state.filter_text:
             return nothing_left_lines(rows, literal(""), width)
-        return notice_lines(literal("Nothing was found"), Role.GOOD, width)
+        return notice_lines(literal("No problems found"), Role.GOOD, width)
 
 
 class FleetScreen(PanelScreen[None]):

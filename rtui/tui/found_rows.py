@@ -70,6 +70,10 @@ USUAL: Final = ("key", "type", "ttl", "size")
 """The usual columns, besides the columns of the terms."""
 
 
+EXPIRED: Final = "expired"
+"""In the place of a time to live that is over."""
+
+
 def columns_for(query: Query, chosen: Sequence[str] = USUAL) -> tuple[str, ...]:
     """Return the first columns: the chosen ones, and the facts of the terms."""
     names = {term.name for term in query.terms}
@@ -97,7 +101,7 @@ def cell(name: str, record: KeyRecord, now_s: float) -> Cell:
         if record.ttl_ms == NO_EXPIRY:
             return NoTtl.NO_TTL
         left_s = (record.expires_at_s or 0.0) - now_s
-        return left_s if left_s > 0 else "expired"
+        return left_s if left_s > 0 else EXPIRED
     value: Cell = getattr(record, fact.field)
     return value
 

@@ -27,7 +27,7 @@ from rtui.analysis.report.document import KeyRecord
 from rtui.analysis.report.tables.table import Cell, Column, Table, cell_text
 from rtui.keyspace.text.display import SafeText
 from rtui.server import wall_clock
-from rtui.tui.found_rows import COLUMNS, SORTS, FoundRows, cell
+from rtui.tui.found_rows import COLUMNS, EXPIRED, SORTS, FoundRows, cell
 from rtui.tui.kit.choice import sort_commands
 from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand, bindings, move_commands
 from rtui.tui.kit.layout import TERMINAL, display
@@ -235,7 +235,7 @@ class FoundBody(OpenRows, can_focus=True):
         self.cursor_line = rows.cursor_line
         self._marker = Marker(rows.search.query)
         self.table = Table("", "", tuple(COLUMNS[name].column for name in rows.columns), ())
-        self._widths = [0] * len(rows.columns)
+        self._widths = [len(EXPIRED) if name == "ttl" else 0 for name in rows.columns]
         self._measured = 0
 
     @property

@@ -229,7 +229,7 @@ def found_lines(pages: Sequence[HelpPage], text: str, width: int) -> list[Line]:
         if found:
             lines += [(), (gap(1), Span(page.title, Role.ACCENT))]
             lines += [line for entry in found for line in _entry_lines(entry, width)]
-    return [*lines, ()] if lines else [(), *prose(literal("The help says nothing of it."), width, Role.MUTED)]
+    return [*lines, ()] if lines else [(), *prose(literal("The help does not mention it."), width, Role.MUTED)]
 
 
 def _entry_lines(entry: Entry, width: int) -> list[Line]:

@@ -132,6 +132,7 @@ class LogScreen(RowsScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(LOG_COMMANDS, Owner.LOG)
     SCREEN_COMMANDS = (*LOG_COMMANDS, *APP_COMMANDS)
+    OPENED_BY = "log"
     AUTO_FOCUS = "#entries"
 
     def __init__(self, log: CommandLog, target: Target) -> None:

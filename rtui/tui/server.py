@@ -154,6 +154,7 @@ class ServerScreen(PanelScreen[bytes | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(tabs.SERVER_COMMANDS, Owner.SERVER)
     SCREEN_COMMANDS = (*tabs.SERVER_COMMANDS, *APP_COMMANDS)
+    OPENED_BY = "server"
     view: HealthPanel
 
     def __init__(

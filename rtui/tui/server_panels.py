@@ -338,7 +338,7 @@ _COMPARED_COLUMNS: Final = (
     Column("change", "change", Unit.COUNT, 8, "from then to now"),
     *_COLUMNS[4:],
 )
-_PANEL_COLUMN: Final = Column("panel", "panel", Unit.TEXT, 12, "the panel with the details")
+_PANEL_COLUMN: Final = Column("panel", "panel", Unit.TEXT, 12, "the panel with the details", yields=True)
 
 
 def figures_table(content: Content, *, is_overview: bool = False) -> Table:

@@ -56,7 +56,7 @@ SQL_COMMANDS: Final = (
     _sql("edit", ("slash",), "Statement", "Change the statement; Up and Down go through earlier ones.", footer=1),
     _sql("copy_row", ("y",), "Copy", "Copy the name of the key, or the row.", when=(Condition.HAS_ROWS,), footer=4),
     _sql("copy_menu", ("Y",), "Copy …", "Choose what to copy.", when=(Condition.HAS_ROWS,)),
-    _sql("export", ("w",), "Export", "Write the result to a file.", when=(Condition.HAS_ROWS,), footer=5),
+    _sql("export", ("w",), "Export", "Export the result to a file.", when=(Condition.HAS_ROWS,), footer=5),
     _sql("back", ("escape",), "Back", "End a running statement, or leave the screen.", footer=6),
 )
 
@@ -96,6 +96,7 @@ class SqlScreen(RowsScreen[bytes | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(SQL_COMMANDS, Owner.SQL)
     SCREEN_COMMANDS = (*SQL_COMMANDS, *APP_COMMANDS)
+    OPENED_BY = "sql"
     AUTO_FOCUS = ""
     suffixes = (".csv", ".json", ".jsonl", ".md")
 
@@ -246,7 +247,7 @@ class SqlScreen(RowsScreen[bytes | None]):
         """End the statement that runs; else leave the line, or the screen."""
         if self.is_asking and self._work is not None:
             self._work.cancel()
-            self.error = literal("It was ended.")
+            self.error = literal("It was stopped.")
         elif self.is_typing and len(self.table.rows):
             self.action_leave_filter()
         else:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis import humanize
+from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, Mark
 
 
@@ -102,11 +103,22 @@ def test_a_larger_number_never_reads_smaller(value: int, more: int) -> None:
         (0.004, Mark.ABOUT, "<1%"),
         (1 / 200, Mark.EXACT, "<1%"),
         (0.29, Mark.ABOUT, "≈29%"),
+        (0.996, Mark.ABOUT, ">99%"),
         (1.0, Mark.EXACT, "100%"),
     ],
 )
-def test_shares_never_round_something_to_nothing(fraction: float, mark: Mark, text: str) -> None:
+def test_a_share_as_text(fraction: float, mark: Mark, text: str) -> None:
     assert humanize.share(fraction, mark) == text
+
+
+@given(st.lists(st.floats(0, 1) | st.floats(0.99, 1) | st.floats(0, 0.01), min_size=3, max_size=3).map(sorted))
+def test_only_none_reads_as_none_and_only_all_as_all(fractions: list[float]) -> None:
+    low, value, high = fractions
+    text = humanize.share(value)
+    assert (text == "0%", text == "100%") == (value == 0, value == 1)
+    said = humanize.estimated(Estimate(low, value, high), humanize.share)
+    assert not re.search(r"(?<![\d.<>])0(\.0)?[%–]", said) or low == 0
+    assert not re.search(r"100(\.0)?%", said) or high == 1
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def test_a_server(valkey: Server, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["check", target, "--no-registry"]) == 1
     out = capsys.readouterr().out
     assert "1 lock of order:lock: has no TTL" in out
-    assert "query  in:order:lock: ttl:none" in out
+    assert "query    in:order:lock: ttl:none" in out
 
 
 @pytest.mark.parametrize("form", ["text", "json", "md", "sarif", "junit"])

@@ -17,7 +17,6 @@ from rtui.server.options import BrowseOptions
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.run import ReportApp
 from tests.made_report import MADE_AT_S, denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.tui.analyse.analysing import READY, RUNNING, FixedAnalysis, app_on
@@ -87,8 +86,6 @@ def test_changes_since_yesterday(snap_compare: Compare, tmp_path: Path) -> None:
         assert isinstance(screen, AnalyseScreen)
         screen.clock = lambda: MADE_AT_S + 60
         await pilot.press("D")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ChoiceScreen))
-        await pilot.press("enter")
         await until(pilot, lambda: screen.is_current and bool(screen.bar_below_tabs.lines))
         await until(pilot, lambda: any(column.is_change for column in screen.view.table.rows.table.columns))
         await pilot.press("greater_than_sign")

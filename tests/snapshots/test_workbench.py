@@ -17,7 +17,6 @@ from rtui.server.wire.target import Target
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.kit.choice import ChoiceScreen
 from tests.made_report import MADE_AT_S, made_report
 from tests.snapshots import test_log
 from tests.snapshots.test_analyse import DONE
@@ -86,8 +85,6 @@ async def compared(pilot: Pilot[int]) -> None:
     assert isinstance(screen, AnalyseScreen)
     screen.clock = lambda: MADE_AT_S + 60
     await pilot.press("D")
-    await until(pilot, lambda: isinstance(pilot.app.screen, ChoiceScreen))
-    await pilot.press("enter")
     await until(pilot, lambda: screen.is_current and bool(screen.bar_below_tabs.lines))
     await until(pilot, lambda: any(column.is_change for column in screen.view.table.rows.table.columns))
     await settle(pilot)

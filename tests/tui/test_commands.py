@@ -339,7 +339,7 @@ def test_pages_tell_all_that_is_declared_and_fit(width: int) -> None:
     ("text", "found"),
     [("bigkeys", "Show the biggest keys"), ("dbsize", "Browse another database"),
      ("escape", "Escape always goes one step back"), ("MIB kib", "are 1,024 bytes"), ("every client", "MONITOR"),
-     ("no such word", "The help says nothing of it.")],
+     ("no such word", "The help does not mention it.")],
 )  # fmt: skip
 def test_a_search_finds_words_in_any_order_and_case(text: str, found: str) -> None:
     assert found in text_of(found_lines((keys_page(all_commands()), *help_topics()), text, 200))

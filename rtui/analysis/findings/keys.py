@@ -125,7 +125,7 @@ def mixed(basis: Basis) -> Iterator[Finding]:
         lasting, memory = map(amount, basis.cells.lasting(stats))
         if lasting is not None:
             portion = humanize.written(stats.no_ttl_share, humanize.share)
-            title = f"{lasting.keys()} of {label(path)} have no TTL ({portion}); all others do"
+            title = f"{lasting.keys()} of {label(path)} have no TTL, only {portion}"
             yield of_namespace(basis, MIXED, path, title=title, keys=lasting, memory=memory, narrowed=without_ttl)
 
 

@@ -241,10 +241,10 @@ def _findings(found: Found) -> Iterator[str]:
         yield f"{one.severity}  {one.rule}  {one.size}"
         yield f"  {one.title}"
         yield from (f"    {line}" for line in one.evidence)
-        note = f"\n         ({one.query_note})" if one.query_note else ""
-        yield from (f"  {what:<5}  {text}" for what, text in one.explained)
-        yield from (f"  query  {query}{note}",) if (query := one.query) else ()
-        yield from (f"  look   {one.command}", "")
+        note = f"\n           ({one.query_note})" if one.query_note else ""
+        yield from (f"  {what:<7}  {text}" for what, text in one.explained)
+        yield from (f"  query    {query}{note}",) if (query := one.query) else ()
+        yield from (f"  command  {one.command}", "")
     yield from ending_lines(found)
 
 

@@ -118,7 +118,7 @@ def _weights(nodes: list[Node], order: str) -> Iterator[tuple[float, Node, str]]
     elif order == "lfu":
         lowest = range(len(FREQUENCY_EDGES))
         for keys, node, at in _first_bin([(node, node.stats.frequency) for node in nodes], lowest):
-            yield keys, node, f"{humanize.keys(round(keys))} with a LFU counter below {FREQUENCY_EDGES[at]}"
+            yield keys, node, f"{humanize.keys(round(keys))} with an LFU counter below {FREQUENCY_EDGES[at]}"
     elif order == "ttl":
         for node in nodes:
             if node.stats.soonest_expiry_s is not None:

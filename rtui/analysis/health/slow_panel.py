@@ -175,7 +175,7 @@ def _lines(view: HealthView) -> Iterator[Line]:
     own: Cell = len(entries) - len(others)
     if Source.SLOW_LOG in view.latest.missing:
         slow = own = view.unknown(Source.SLOW_LOG)
-    said = f"in the last {humanize.counted(len(entries), 'entry')} of the slow log"
+    said = f"in the last {humanize.counted(len(entries), 'entry')} of the slow log" if entries else ""
     about = About(said, f"none over {humanize.seconds(longest_ms / 1000)}", SLOW)
     yield lines.given("slow_entries", "slow commands", Unit.COUNT, slow, about)
     yield lines.given("slow_entries_of_rtui", "slow commands of rtui", Unit.COUNT, own, About(normal="none"))

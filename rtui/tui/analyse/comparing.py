@@ -78,7 +78,7 @@ def against_line(
         return clip(tuple(spans), width - MARGIN)
     spans.append(Span(literal("▲▼ since " if watching is None else " · ▲▼ since "), Role.ACCENT))
     spans.append(Span(age_text(before.head.made_at_s, now_s), Role.STRONG))
-    for column, unit, word in (("keys", Unit.KEYS, "keys"), ("memory", Unit.BYTES, "bytes")):
+    for column, unit, word in (("keys", Unit.KEYS, "keys"), ("memory", Unit.BYTES, "memory")):
         change = total_change(before, after, column)
         if change is not None:
             spans.append(Span(SafeText(f" · {word} {change_text(change, unit)}"), Role.TEXT))
@@ -156,7 +156,7 @@ def _rates(before: Report, after: Report) -> list[str]:
             continue
         sign, per_s = "+" if difference > 0 else "-", abs(difference) / apart_s
         text = f"{humanize.size(per_s)}/s" if column == "memory" else humanize.rate(per_s * 60)
-        found.append(f"{'bytes' if column == 'memory' else 'keys'} {sign}{text}")
+        found.append(f"{column} {sign}{text}")
     return found
 
 
@@ -245,8 +245,10 @@ class ScreenComparison:
         if not found:
             screen.notify(NO_EARLIER, markup=False, timeout=5)
             return
-        texts = await asyncio.to_thread(choices, found, self._clock())
-        chosen = await screen.app.push_screen_wait(ChoiceScreen(literal("Compare with"), texts))
+        chosen: int | None = 0
+        if len(found) > 1:
+            texts = await asyncio.to_thread(choices, found, self._clock())
+            chosen = await screen.app.push_screen_wait(ChoiceScreen(literal("Compare with"), texts))
         if chosen is not None:
             try:
                 self._compare_with(await asyncio.to_thread(read_kept, found[chosen].file))

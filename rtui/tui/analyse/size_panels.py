@@ -270,7 +270,7 @@ class BigKeysPanel(AnalysePanel[BigKeysState]):
         sampled = looked_at(report)
         note: Line = (
             Span(literal("the longest") if state.by_length else literal("the largest by memory")),
-            Span(literal(" · ! above the big-key thresholds of "), Role.MUTED),
+            Span(literal(" · ! above thresholds of "), Role.MUTED),
             Span(SafeText(name), Role.ACCENT),
             Span(SafeText(f": {thresholds.title}"), Role.MUTED),
         )

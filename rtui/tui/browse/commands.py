@@ -34,7 +34,7 @@ VALUE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _value("copy_menu", ("Y",), "Copy as…",
         "Copy the redis-cli command that reads this row, its value, field, index, score or id.", footer=5),
     _value("copy_command", ("C",), "Copy command", "Copy the redis-cli command that reads this row, for a shell."),
-    _value("write", ("w",), "Write", "Write the value to a file that only you can read.", footer=7,
+    _value("write", ("w",), "Export", "Export the value to a file that only you can read.", footer=7,
         words="export save dump download"),
     _value("pager", ("P",), "Pager", "Show the value in $PAGER, as safe text or as it is."),
 )
@@ -72,7 +72,7 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
         "Open every namespace below this one (up to one screenful).", when=(Condition.ON_NAMESPACE,)),
     *sort_commands(Group.TREE, Owner.TREE, footer=4, chooser=Owner.BROWSE),
     _rows("schema", ("F",), "Schema",
-        "Show the schema in the place of the names, with one row for all segments that are identifiers, such as "
+        "Show the schema in place of the names: one row for all segments that are identifiers, such as "
         "<id> ×50,000; there Enter lists the keys of a row. Again goes back to the names.", footer=9),
     _rows("columns", ("c",), "Columns", "Choose the columns of the tree.", footer=10),
     _rows("narrower", ("left_parenthesis",), "Narrower tree", "Make the tree narrower; so does dragging the border.",

@@ -111,7 +111,7 @@ class LevelDetail:
         return [
             *lines,
             fact_line(width, *facts),
-            fact_line(width, KeyFact(literal("known"), literal("names only: not analysed yet"), Role.MUTED)),
+            fact_line(width, KeyFact(literal("count"), literal("names only: not analysed yet"), Role.MUTED)),
             last,
         ]
 

@@ -137,7 +137,7 @@ def namespace_lines(node: Namespace, totals: TreeTotals, width: int) -> list[Lin
         *head,
         fact_line(width, KeyFact(literal("type"), literal("namespace"), Role.MUTED), keys),
         fact_line(width, level, share),
-        fact_line(width, KeyFact(literal("known"), _knowledge(node, known.mark, totals))),
+        fact_line(width, KeyFact(literal("count"), _knowledge(node, known.mark, totals))),
         glob,
     ]
 
@@ -206,7 +206,7 @@ def inside_rows(
         rows += plain_rows(*prose(note, width, Role.MUTED))
     if known.value > len(biggest or ()):
         all_keys = SafeText(
-            f"All {count_text(known)} keys by size ›" if known.value != 1 else "The key with its size ›"
+            f"All {count_text(known)} keys by memory ›" if known.value != 1 else "The key with its memory ›"
         )
         rows.append(ValueRow((gap(MARGIN), Span(all_keys, Role.ACCENT)), RowItem(ItemKind.BY_SIZE, node.path())))
     return [*rows, *plain_rows(()), *patterns, *child_rows(node, children, totals, width)]
@@ -304,7 +304,7 @@ def _biggest_rows(node: Namespace, biggest: Sequence[_Big], width: int) -> list[
         figures = Span(key_type, type_role(one.key_type)), Span(fmt.size(one.memory_bytes, Mark.ABOUT))
         name = display(one.key[skipped:], limit=NAME_LIMIT) or literal("(empty)")
         rows.append(_BarRow(name, figures, one.memory_bytes / largest, RowItem(ItemKind.KEY, one.key)))
-    return _bar_rows(rows, width, literal("Biggest keys"), literal("type"), literal("bytes"))
+    return _bar_rows(rows, width, literal("Biggest keys"), literal("type"), literal("memory"))
 
 
 def _pattern_rows(found: NamespaceFigures, inside: InsideNamespace, width: int) -> list[ValueRow]:
@@ -320,7 +320,7 @@ def _pattern_rows(found: NamespaceFigures, inside: InsideNamespace, width: int) 
         figures = Span(_plain(stats.keys, fmt.short_count, mark)), Span(memory, Role.MUTED)
         text = display(name, limit=NAME_LIMIT) if name else fmt.OTHER
         rows.append(_BarRow(text, figures, inside.share(nodes[-1]), RowItem(ItemKind.PATTERN, behind=behind)))
-    lines = _bar_rows(rows, width, title, literal("keys"), literal("bytes"))
+    lines = _bar_rows(rows, width, title, literal("keys"), literal("memory"))
     return [*lines, *_left_out(inside.more_patterns), *plain_rows(())]
 
 

@@ -45,7 +45,7 @@ class ItemKind(Enum):
     """The keys of a pattern."""
     OFFER = "offer"
     """Elements that may be large, and are read only if the user says so."""
-    BY_SIZE = "keys by size"
+    BY_SIZE = "keys by memory"
     """All keys of a namespace, largest first; the bytes are its prefix."""
 
 

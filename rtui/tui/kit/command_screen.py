@@ -316,6 +316,8 @@ class CommandScreen(FocusScreen[ScreenResultType]):
 
     SCREEN_COMMANDS: ClassVar[tuple[ScreenCommand, ...]] = ()
     """All commands that can be given on this screen."""
+    OPENED_BY: ClassVar[str] = ""
+    """The command that opens this screen, which it does not offer itself."""
     ESCAPE_TO_MINIMIZE = False
     BLANK = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {*ROLE_CLASSES}
@@ -357,7 +359,11 @@ class CommandScreen(FocusScreen[ScreenResultType]):
 
     def offered(self) -> list[ScreenCommand]:
         conditions = self.conditions
-        return [command for command in self.SCREEN_COMMANDS if command.is_offered(conditions)]
+        return [
+            command
+            for command in self.SCREEN_COMMANDS
+            if command.is_offered(conditions) and command.name != self.OPENED_BY
+        ]
 
     def flush(self) -> None:
         """Show the changes since the last call; does nothing until all widgets are mounted."""

@@ -208,7 +208,7 @@ STATUS: Final = "status"
 """The column of how metrics are by their thresholds."""
 
 WORD_ROLES: Final[Mapping[str, Mapping[object, Role]]] = {
-    SEVERITY: {"error": Role.BAD, "warn": Role.WARN},
+    SEVERITY: {"down": Role.BAD, "error": Role.BAD, "warn": Role.WARN},
     STATUS: {"bad": Role.BAD, "warn": Role.WARN, "normal": Role.GOOD},
     "state": {"down": Role.BAD, "error": Role.BAD, "warn": Role.WARN, "ok": Role.GOOD},
 }

@@ -147,7 +147,7 @@ def pattern(keys: int, lasting: int, *, name: bytes = b"<id>", top: bytes = b"ca
 
 def test_a_forgotten_ttl() -> None:
     (found,) = of_rule("ttl-mixed", report(pattern(1_000, 20)))
-    assert found.title == "20 keys of cache:<id> have no TTL (2%); all others do"
+    assert found.title == "20 keys of cache:<id> have no TTL, only 2%"
     assert (found.keys, found.memory) == (Amount(20), Amount(2_000))
     assert found.query == "pattern:cache:<id> ttl:none"
 

@@ -50,7 +50,6 @@ from rtui.tui.analyse.memory_panel import (
     row_heights,
 )
 from rtui.tui.analyse.report_panel import PANELS
-from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.command import RULES_PAGE, HelpSubject
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import HEAT, Line, Role, line_width
@@ -93,7 +92,7 @@ async def test_the_first_panel() -> None:
         user.screen.flush()
         await user.until_shown("≥ 36,600 locks")
         assert user.subject == before
-        await user.press("slash", *"all others do", "enter")
+        await user.press("slash", *"TTL, only", "enter")
         await user.until(lambda: len(user.rows) == 1)
         await user.press("y")
         await user.until(
@@ -137,8 +136,6 @@ async def test_since_an_earlier_report(tmp_path: Path) -> None:
         user.screen.findings.levels = LOCKS
         user.screen.clock = lambda: MADE_AT_S + 60
         await user.press("D")
-        await user.until(lambda: isinstance(user.screen.app.screen, ChoiceScreen))
-        await user.press("enter")
         await user.until_shown("4 warnings, 1 new, 1 gone", "new since the earlier report")
         rows = [user.screen.view.table.rows.cells(line)[:4] for line in range(5)]
         assert [row[1] for row in rows] == ["new", "grew", "", "less", "gone"]

@@ -287,7 +287,7 @@ def test_rates_are_those_between_two_reports() -> None:
     assert watch.text(100.0) == "watching every 10s, next in 10s"
     assert not watch.learn(watch.report, 0.05, 110.0)
     assert watch.learn(made_report(), 0.05, 110.0)
-    assert watch.text(112.0).startswith("watching every 10s, next in 8s · keys +69/min · bytes +")
+    assert watch.text(112.0).startswith("watching every 10s, next in 8s · keys +69/min · memory +")
     assert not watch.settle(110.0 + FLASH_S / 2)
     assert watch.settle(110.0 + FLASH_S)
     assert not watch.settle(120.0)

@@ -325,7 +325,7 @@ async def test_a_small_namespace_shows_its_biggest_keys_without_any_analysis() -
         await user.press("f", *"new", "enter")
         assert "Not covered by the analysis" in user.body
         assert "Biggest keys" in user.body  # few are asked at once
-        assert "keys by size" not in user.body
+        assert "keys by memory" not in user.body
         assert (await go_to_row(user, ItemKind.KEY)).data == b"new:0"
 
 

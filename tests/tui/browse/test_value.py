@@ -288,7 +288,7 @@ async def test_the_footer_begins_with_what_belongs_to_the_value() -> None:
         assert user.footer.rstrip().endswith("? Help  q Quit")
         await user.pilot.resize_terminal(200, 50)
         await user.until(lambda: "P Pager" in user.footer or "a Analyse" in user.footer)
-        assert user.footer.index("w Write") < user.footer.index("a Analyse") < user.footer.index(": Go to")
+        assert user.footer.index("w Export") < user.footer.index("a Analyse") < user.footer.index(": Go to")
 
 
 async def test_what_can_be_opened_says_so_and_what_can_not_does_not() -> None:

@@ -243,15 +243,15 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
     lists = f"lists of {humanize.count(scope.top)}"
     yield "scope", ", ".join((*asked, lists, f"big by {display_text(scope.preset, limit=64)}"))
     if scope.columns != ALL_COLUMNS:
-        yield "asked", f"type,{scope.columns}".removesuffix(",type")
+        yield "facts read", f"type,{scope.columns}".removesuffix(",type")
     yield "pace", scope.pace
     share = humanize.share(cost.server_share)
     source = "measured by the server" if cost.is_measured else "from round trips"
     yield (
         "cost",
         f"{humanize.counted(cost.commands, 'command')}, {humanize.size(cost.bytes_in + cost.bytes_out)} of traffic, "
-        f"{humanize.seconds(cost.server_us / 1e6)} of server CPU ({source}), {share} of it "
-        f"for {humanize.seconds(cost.elapsed_s)}",
+        f"{humanize.seconds(cost.server_us / 1e6)} of server CPU ({source}), {share} "
+        f"of {humanize.seconds(cost.elapsed_s)}",
     )
     yield "NO-TOUCH", server.no_touch
     for name, column in head.columns.items():
