@@ -40,14 +40,8 @@ COUNTING: Final = re.compile(r"RTUI_\w+|REDISCLI_AUTH|NO_COLOR|TEXTUAL\w*|PYTHON
 """Variables that change what rtui does."""
 
 WIDTHS: Final = {
-    "a": "letter",
-    "─": "line",
-    "█": "block",
-    "▸": "triangle",
-    "≈": "sign",
-    "é": "accent",
-    "漢": "ideograph",
-}
+    "a": "letter", "─": "line", "█": "block", "▸": "triangle", "≈": "sign", "é": "accent", "漢": "ideograph",
+}  # fmt: skip
 
 ANSWER_S: Final = 1.0
 _POSITION: Final = re.compile(rb"\x1b\[[0-9]+;([0-9]+)R")

@@ -157,13 +157,9 @@ def read_length(text: str) -> Bounds:
 
 
 _ALIASES: Final = {
-    "json": b"ReJSON-RL",
-    "timeseries": b"TSDB-TYPE",
-    "hyperloglog": b"string",
-    "bitmap": b"string",
-    "sortedset": b"zset",
-    "geo": b"zset",
-}
+    "json": b"ReJSON-RL", "timeseries": b"TSDB-TYPE", "hyperloglog": b"string", "bitmap": b"string",
+    "sortedset": b"zset", "geo": b"zset",
+}  # fmt: skip
 
 _MODULE_TYPE: Final = re.compile(r"[A-Za-z0-9_-]{9}")
 

@@ -108,23 +108,10 @@ class Glossary:
 
 
 NAME_RULES: Final = (
-    "name-separator",
-    "name-mixed-separators",
-    "name-case",
-    "name-characters",
-    "name-whitespace",
-    "name-quotes",
-    "name-control",
-    "name-encoding",
-    "name-empty-segment",
-    "name-long",
-    "name-huge",
-    "name-short",
-    "name-depth",
-    "name-abbreviation",
-    "tag-empty",
-    "tag-unbalanced",
-)
+    "name-separator", "name-mixed-separators", "name-case", "name-characters", "name-whitespace", "name-quotes",
+    "name-control", "name-encoding", "name-empty-segment", "name-long", "name-huge", "name-short", "name-depth",
+    "name-abbreviation", "tag-empty", "tag-unbalanced",
+)  # fmt: skip
 """The ids of the rules about one name; the place of each is its bit."""
 
 (

@@ -309,8 +309,12 @@ def idle_keys(basis: Basis) -> Iterator[Finding]:
     first = idle_border(basis)
     if first is None or basis.is_of_replicas:
         return
-    is_later = IDLE_EDGES_S[first] > basis.number(IDLE, "days") * DAY_S
-    root = basis.report.summary.root
+    edge_s, root = IDLE_EDGES_S[first], basis.report.summary.root
+    is_later = edge_s > basis.number(IDLE, "days") * DAY_S
+
+    def narrowed(behind: Behind) -> Behind:
+        return behind.with_terms(one_of("idle", [Bounds(edge_s * 1000)]), note=DRIFT_NOTE)
+
     for node in root.children:
         idle = _idle(node, first)
         if idle is None or least(idle) < 1:
@@ -318,16 +322,9 @@ def idle_keys(basis: Basis) -> Iterator[Finding]:
         is_bound = not isinstance(idle, Estimate) and (basis.cells.is_partial or is_later)
         keys, unused = Amount(idle, at_least=is_bound), _wholly_idle_bytes(node, first)
         memory = Amount(unused, at_least=True) if unused else None
-        yield _unused(basis, (root, node), keys, memory, IDLE_EDGES_S[first])
-
-
-def _unused(basis: Basis, path: Sequence[Node], keys: Amount, memory: Amount | None, edge_s: int) -> Finding:
-    title = f"{keys.keys()} of {label(path)} idle for {humanize.seconds(edge_s)} or longer"
-
-    def idle(behind: Behind) -> Behind:
-        return behind.with_terms(one_of("idle", [Bounds(edge_s * 1000)]), note=DRIFT_NOTE)
-
-    return of_namespace(basis, IDLE, path, title=title, keys=keys, memory=memory, narrowed=idle)
+        path = root, node
+        title = f"{keys.keys()} of {label(path)} idle for {humanize.seconds(edge_s)} or longer"
+        yield of_namespace(basis, IDLE, path, title=title, keys=keys, memory=memory, narrowed=narrowed)
 
 
 def idle_border(basis: Basis) -> int | None:
@@ -382,19 +379,13 @@ def growing_queues(basis: Basis) -> Iterator[Finding]:
     if basis.before is None:
         return
     least = basis.number(GROWING, "length")
+    took = humanize.seconds(round(max(0.0, basis.report.head.made_at_s - basis.before.head.made_at_s)))
     earlier = {one.key: one for one in basis.before.summary.big.by_type_length.get(LIST.name, ())}
     for one in basis.report.summary.big.by_type_length.get(LIST.name, ()):
         was, length = earlier.get(one.key), one.length or 0
         if was is not None and was.length is not None and length > was.length and length >= least:
-            yield _growing(basis, one, was)
-
-
-def _growing(basis: Basis, one: KeyRecord, was: KeyRecord) -> Finding:
-    before_s = 0.0 if basis.before is None else basis.before.head.made_at_s
-    took = humanize.seconds(round(max(0.0, basis.report.head.made_at_s - before_s)))
-    length, earlier = one.length or 0, was.length or 0
-    title = f"List {_name(one)} grew from {earlier:,} to {humanize.counted(length, 'element')} in {took}"
-    return _of_key(basis, GROWING, one, title, "LLEN")
+            grew = f"from {was.length:,} to {humanize.counted(length, 'element')}"
+            yield _of_key(basis, GROWING, one, f"List {_name(one)} grew {grew} in {took}", "LLEN")
 
 
 def expiring_hot_keys(basis: Basis) -> Iterator[Finding]:
@@ -406,12 +397,8 @@ def expiring_hot_keys(basis: Basis) -> Iterator[Finding]:
         is_soon = one.ttl_ms is not None and 0 <= one.ttl_ms < left_ms
         if is_hot and is_soon and one.key not in seen and not is_lock(one.key, words):
             seen.add(one.key)
-            yield _expiring(basis, one)
-
-
-def _expiring(basis: Basis, one: KeyRecord) -> Finding:
-    title = f"Hot key {_name(one)} has {humanize.seconds((one.ttl_ms or 0) / 1000)} left"
-    return _of_key(basis, HOT, one, title, "PTTL")
+            title = f"Hot key {_name(one)} has {humanize.seconds((one.ttl_ms or 0) / 1000)} left"
+            yield _of_key(basis, HOT, one, title, "PTTL")
 
 
 def _name(one: KeyRecord) -> SafeText:

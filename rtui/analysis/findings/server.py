@@ -56,14 +56,8 @@ from rtui.keyspace.text.matching import nearest_word
 from rtui.registry.rules import Severity
 
 PANELS: Final = (
-    memory_panel,
-    load_panel,
-    slow_panel,
-    persistence_panel,
-    replication_panel,
-    clients_panel,
-    configuration_panel,
-)
+    memory_panel, load_panel, slow_panel, persistence_panel, replication_panel, clients_panel, configuration_panel,
+)  # fmt: skip
 
 
 def panels(view: HealthView) -> tuple[Panel, ...]:

@@ -105,7 +105,6 @@ class _Box:
 
 
 def icicle(report: Report) -> Markup:
-    """Return the drawing; empty without keys."""
     root = report.summary.root
     boxes = sorted(_boxes(report), key=lambda box: (-box.width, box.depth))[:MOST_CELLS]
     if len(boxes) < 2:
@@ -152,7 +151,6 @@ def _boxes(report: Report) -> Iterator[_Box]:
 
 
 def _drawn(box: _Box, cells: Cells) -> Markup:
-    """Return one namespace: a box, its name and size, and all about it on hover."""
     stats, is_tiny = box.node.stats, box.width < _TINY
     keys = cell_text(cells.amount(stats.keys), KEYS)
     size = None if stats.memory_bytes is None else cell_text(cells.memory(stats), _BYTES)
@@ -228,7 +226,6 @@ def timeline(report: Report) -> Markup:
 
 
 def _chart(report: Report, title: str, start: float, width: float) -> Markup:
-    """Return the chart of a range of time; nothing where nothing expires in it."""
     line, end = report.summary.expiry.timelines[0], start + width
     (whole,), bars = line.columns(start, end, 1), line.columns(start, end, BARS)
     heights = [plain(one.keys) for one in bars]
@@ -311,7 +308,6 @@ SHARE_STEPS: Final = 20
 
 
 def document(title: str, header: Markup, main: Markup) -> str:
-    """Return a whole page; it ends with a line feed."""
     shares = (f".s{step}{{--share:{step / SHARE_STEPS:g}}}" for step in range(1, SHARE_STEPS + 1))
     style, script = Markup(_inline("page.css") + "".join(shares)), _inline("page.js")
     policy = (
@@ -354,7 +350,6 @@ def page_html(page: blocks.BlockPage) -> str:
 
 
 def _head(head: blocks.PageHead) -> Markup:
-    """Return title, notes, main figures and warnings."""
     word, kind = head.badge
     tiles = (element("div", element("b", value), element("span", title)) for value, title in head.tiles or ())
     return element(
@@ -401,7 +396,6 @@ def _block(block: blocks.Block, prefix: str, heading: str) -> Iterator[Markup]:
 
 
 def _table(table: Table, prefix: str, heading: str) -> Markup:
-    """Return a table under its heading, with its note and how much is left out."""
     head = (
         element(
             "th",
@@ -433,7 +427,6 @@ def _table(table: Table, prefix: str, heading: str) -> Markup:
 
 
 def _cell(cell: Cell, column: Column) -> Markup:
-    """Return one cell, with its sort key and a tooltip for its interval or reason."""
     text = cell_text(cell, column)
     title: str | None = cell_reason(cell) or None
     interval = cell_interval(cell, column)
@@ -453,7 +446,6 @@ def _cell(cell: Cell, column: Column) -> Markup:
 
 
 def _listing(block: blocks.GroupedRows, prefix: str) -> Markup:
-    """Return groups of rows as lists."""
     lists: list[Markup] = []
     for group in block.groups:
         rows = (element("li", f"{' '.join(row[:-1])}: {row[-1]}") for row in group.rows)
@@ -463,7 +455,6 @@ def _listing(block: blocks.GroupedRows, prefix: str) -> Markup:
 
 
 def _findings(found: Found, prefix: str) -> Markup:
-    """Return the findings with reason, remedy and query; then the rules that could not be judged."""
     rest = [f"Not checked: {', '.join(rules)} ({why})." for why, rules in found.doubts.items()]
     rest.append(f"{summary(found)} by {humanize.counted(len(found.judged), 'rule')}.")
     return element(
@@ -492,7 +483,6 @@ def _finding(one: Finding) -> Markup:
 
 
 def _figures(block: blocks.FigureTable) -> Markup:
-    """Return figures as a table, with charts where there is one at least."""
     values = [column.title for column in block.table.columns[2:-3]]
     has_charts = any(one.now is not None and plotted(one.now.history) for one in block.lines)
     titles = ["metric", *values, "status", *(["session"] if has_charts else []), "expected", "meaning"]

@@ -21,12 +21,9 @@ from rtui.registry.rules import Severity
 NO_EVICTION: Final = "noeviction"
 
 _ORDERS: Final = {
-    "lru": "least recently used first",
-    "lrm": "least recently modified first",
-    "lfu": "least frequently used first",
-    "random": "at random",
-    "ttl": "soonest to expire first",
-}
+    "lru": "least recently used first", "lrm": "least recently modified first", "lfu": "least frequently used first",
+    "random": "at random", "ttl": "soonest to expire first",
+}  # fmt: skip
 
 MOST_NAMESPACES: Final = 3
 _NAME_LIMIT: Final = 60

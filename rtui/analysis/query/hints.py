@@ -162,15 +162,9 @@ def _numbers(spec: TermSpec, value: str, operator: str) -> Iterator[Candidate]:
 
 
 _UNIT_NAMES: Final = {
-    "s": "seconds",
-    "m": "minutes",
-    "h": "hours",
-    "d": "days",
-    "K": "KiB",
-    "M": "MiB, millions in a length",
-    "G": "GiB",
-    "k": "thousands",
-}
+    "s": "seconds", "m": "minutes", "h": "hours", "d": "days", "K": "KiB", "M": "MiB, millions in a length",
+    "G": "GiB", "k": "thousands",
+}  # fmt: skip
 
 
 _NAMED: Final = re.compile(r"([A-Za-z]{1,16})([=:<>!~]{1,3})(.+)", re.DOTALL)

@@ -33,22 +33,10 @@ _VERY_ALIKE: Final = 0.7
 """Least similarity between a valid word and the one suggested for it."""
 
 ALIASES: Final = {
-    "length": "len",
-    "memory": "size",
-    "bytes": "size",
-    "mem": "size",
-    "encoding": "enc",
-    "frequency": "freq",
-    "expire": "expires",
-    "expiry": "expires",
-    "idletime": "idle",
-    "regex": "re",
-    "regexp": "re",
-    "namespace": "in",
-    "prefix": "in",
-    "ns": "in",
-    "hashtag": "tag",
-}
+    "length": "len", "memory": "size", "bytes": "size", "mem": "size", "encoding": "enc", "frequency": "freq",
+    "expire": "expires", "expiry": "expires", "idletime": "idle", "regex": "re", "regexp": "re", "namespace": "in",
+    "prefix": "in", "ns": "in", "hashtag": "tag",
+}  # fmt: skip
 
 _SPACE: Final = re.compile(r"\s*")
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)

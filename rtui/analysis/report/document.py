@@ -96,14 +96,11 @@ class Scope(Struct, frozen=True, gc=False):
     separators: tuple[Name, ...] = (b":",)
     match: Name | None = None
     key_type: Name | None = field(default=None, name="type")
-    """Only keys of this type."""
     depth: Count | None = None
     """Levels of namespaces that are kept, None for all within the budget."""
     top: Count = 100
-    """Keys in each list of biggest and hottest."""
     pace: Text = "gentle"
     preset: Text = "rtui"
-    """Name of the thresholds above which a key is big."""
     columns: Columns = ALL_COLUMNS
     """Of which keys which facts were asked; in files of older versions always of all."""
 
@@ -129,7 +126,6 @@ class Coverage(Struct, frozen=True, gc=False):
     repeats_possible: bool = False
     """Whether a key may have been counted twice: the server resized its table, or slots of a cluster moved."""
     reason: Text = ""
-    """Why it is partial; a safe sentence without a full stop."""
 
     @property
     def counted_keys(self) -> int:
@@ -165,7 +161,6 @@ class Head(Struct, frozen=True, gc=False):
     columns: dict[Text, ColumnReport] = {}
     """By the name of the fact: type, ttl, memory, idle, frequency, length, encoding."""
     notes: tuple[Text, ...] = ()
-    """Safe sentences needed to read the numbers."""
     rtui_version: Text = ""
 
 
@@ -203,7 +198,6 @@ class Stats(Struct, frozen=True, gc=False):
     ttl_range_s: tuple[Number, Number] | None = None
     """The shortest and the longest life left of the inspected keys that expire, when they were asked."""
     soonest_expiry_s: Number | None = None
-    """Seconds since the epoch."""
     idle: IdleBins | None = field(default=None, name="idle_keys")
     """Keys by idle time: one more than IDLE_EDGES_S; estimates where one key in eight was asked."""
     frequency: FrequencyBins | None = field(default=None, name="frequency_keys")
@@ -238,7 +232,6 @@ class Node(Struct, frozen=True, gc=False):
     holds_names: bool = False
     """Whether this is `<id>` and stands for names, too, since their number grows with the keys."""
     examples: tuple[Name, ...] = ()
-    """For a pattern of keys, some of the keys that end here."""
 
     @property
     def is_of_names(self) -> bool:
@@ -305,7 +298,6 @@ class KeyRecord(Struct, frozen=True, gc=False):
     """-1: it does not expire."""
     idle_s: Count | None = None
     frequency: Count | None = None
-    """The LFU counter, 0 … 255."""
     encoding: Name | None = None
     asked_at_s: Number = 0.0
     note: Text = ""
@@ -348,7 +340,6 @@ class HotKey(Struct, frozen=True, gc=False):
 
     record: KeyRecord
     value: Number
-    """In the unit of the list."""
     at_least: bool = False
     """Whether the counter is at its maximum, so that the value may be higher and such keys have no rank."""
 
@@ -374,7 +365,6 @@ class NodeLoad(Struct, frozen=True, gc=False):
     """What a node of a cluster says that the commands on its most loaded slots took."""
 
     node: Text
-    """Host and port."""
     cpu_us: Count
     """CPU time in all, since the node counts it."""
     at_least: bool = False
@@ -388,16 +378,13 @@ class HotReport(Struct, frozen=True, gc=False):
     about: Text = ""
     """What the source measures and since when; a safe sentence."""
     age_s: Number | None = None
-    """Age of the source's numbers; None where it has none."""
     better: tuple[Text, ...] = ()
     """Why a better source is missing and what would enable it, each a safe sentence."""
     lists: tuple[HotList, ...] = ()
     slots: tuple[SlotLoad, ...] = ()
-    """The most loaded slots where the server counts them."""
     lfu: LfuSettings | None = None
     idle_basis: IdleBasis = IdleBasis.ACCESS
     nodes: tuple[NodeLoad, ...] = ()
-    """The load of the nodes of a cluster that count the time of their slots."""
 
     @property
     def ranks_by_use(self) -> bool:
@@ -424,7 +411,6 @@ class SlotsReport(Struct, frozen=True, gc=False):
     memory_bytes: SlotCounts | None = None
     """Bytes of each slot, None where memory is known of no key."""
     tags: tuple[SlotTag, ...] = ()
-    """The heaviest hash tags, most keys first."""
     owned: tuple[tuple[SlotNumber, SlotNumber], ...] | None = field(default=None, name="owned_slots")
     """Slots of the nodes that were asked, as inclusive pairs; None outside a cluster."""
     listed: tuple[tuple[SlotNumber, SlotNumber], ...] | None = field(default=None, name="listed_slots")
@@ -449,7 +435,6 @@ class SlotsReport(Struct, frozen=True, gc=False):
 
 
 SlotRanges: TypeAlias = tuple[tuple[SlotNumber, SlotNumber], ...]
-"""First and last slot of each range."""
 
 
 class ClusterNode(Struct, frozen=True, gc=False):
@@ -476,7 +461,6 @@ class ClusterNode(Struct, frozen=True, gc=False):
     """Share of it that was scanned, 0 … 1; None where it is not known."""
     cost: CostReport = CostReport()
     failure: Text = ""
-    """Why not all of it was scanned; a safe sentence."""
 
     @property
     def slot_count(self) -> int:
@@ -494,7 +478,6 @@ class UncoveredSlots(Struct, frozen=True, gc=False):
     node: Text = ""
     """Host and port of the node that serves them; empty where none does."""
     reason: Text = ""
-    """A safe sentence."""
 
 
 class MovingSlot(Struct, frozen=True, gc=False):
@@ -540,7 +523,6 @@ class SummaryLists(Struct, frozen=True, kw_only=True, gc=False):
     naming: NamingReport | None = None
     """None where there was no registry, or all of its rules about names are off."""
     rules: dict[Text, RuleSetting] = {}
-    """By their ids, the rules that the registry sets."""
 
 
 class Summary(SummaryLists, frozen=True):

@@ -121,7 +121,6 @@ class Timeline(Struct, frozen=True, gc=False):
     path: tuple[Name, ...]
     """Segment names from the first level on; empty for the whole keyspace."""
     label: Text
-    """The path as it is shown."""
     bins: tuple[ExpiryBin, ...]
 
     @property
@@ -200,7 +199,6 @@ def _sum(parts: list[tuple[Figure, float]]) -> Figure:
 
 
 TEXT_LIMIT: Final = 1_000
-"""Characters of a text of the registry that are kept."""
 
 
 class RuleSetting(Struct, frozen=True, gc=False):
@@ -215,9 +213,7 @@ class LongName(Struct, frozen=True, gc=False):
     """A name that is too long to be kept as an example."""
 
     beginning: Name
-    """Its first bytes."""
     length: Count
-    """Bytes of the whole name."""
 
 
 class ExpectationReport(Struct, frozen=True, gc=False):
@@ -277,7 +273,6 @@ class UnregisteredReport(Struct, frozen=True, gc=False):
     """An estimate where it was seen from examples that some of its keys are registered."""
     memory_bytes: Figure | None
     examples: tuple[Name, ...] = ()
-    """Some of its keys without pattern."""
     long_names: tuple[LongName, ...] = ()
     """Some of the keys without pattern whose names are too long for that; with the rest only."""
 
@@ -296,7 +291,6 @@ class RegistryReport(Struct, frozen=True, gc=False):
     unregistered_keys: Figure
     unregistered_memory_bytes: Figure | None
     entries: tuple[EntryReport, ...]
-    """In the order of the registry."""
     unregistered: tuple[UnregisteredReport, ...] = ()
     """Largest first, together as many as `unregistered_keys`. The last may be the rest: keys whose names are too long
     to be examples, or of namespaces that are not told apart."""
@@ -308,7 +302,6 @@ class NamePlace(Struct, frozen=True, gc=False):
     namespace: Name
     """How the keys begin; empty for keys without namespace, and for those of a pattern."""
     pattern: Text
-    """The registered pattern; empty for keys that have none."""
     keys: Figure
     memory_bytes: Figure | None
     examples: tuple[Name, ...] = ()
@@ -326,7 +319,6 @@ class NameRuleReport(Struct, frozen=True, gc=False):
     memory_bytes: Figure | None
     places: tuple[NamePlace, ...] = ()
     other_keys: Figure = 0
-    """Keys in places that are not listed."""
     examples: tuple[Name, ...] = ()
 
 
@@ -347,7 +339,6 @@ class CheckedReference:
     pattern: str
     """As the registry has it; not safe to show."""
     glob: bytes
-    """A glob for the keys of the pattern."""
     source: str
     """The source of references in a key: `member`, `field:userId`."""
     target: str
@@ -360,7 +351,6 @@ class CheckedReference:
     broken_values: int = 0
     """Values that lead to no key; for a twin, values that are missing there or only there."""
     broken_keys: int = 0
-    """Keys with such a value."""
     unknown: int = 0
     """Values of which nobody knows, since asking was refused."""
     skipped: int = 0
@@ -393,10 +383,8 @@ class ReferenceChecks:
 
     references: list[CheckedReference] = field(default_factory=list)
     keys: int = 0
-    """Keys of the keyspace that were listed."""
     is_complete: bool = False
     failure: str = ""
-    """Why it ended early; a safe sentence without a full stop."""
     touched: int = 0
     """Keys whose reading the server counted as a use."""
 
