@@ -106,6 +106,8 @@ class Kept:
     more: Callable[[], Awaitable[object]] | None = None
     """Gets more items; None where these are all."""
     is_over: Callable[[], bool] = lambda: True
+    task: asyncio.Task[None] | None = None
+    """What goes on with it; ends when the answer makes room."""
 
 
 @dataclass(slots=True)
@@ -207,7 +209,9 @@ class Tools:
                 self._number += 1
                 self._kept[f"c{self._number}"] = made
                 while len(self._kept) > MOST_KEPT:
-                    self._kept.popitem(last=False)
+                    _, left = self._kept.popitem(last=False)
+                    if left.task is not None:
+                        left.task.cancel()
                 return await self._page(name, f"c{self._number}:0", getattr(arguments, "limit", api.MOST_ITEMS))
             return self._answer(made)
 
@@ -441,7 +445,7 @@ class Tools:
             complete = task.done() and search.mark is Mark.EXACT
             return api.FindData(display_text(str(query), limit=1000), search.count, complete, found)
 
-        return Kept("find_keys", lambda: search.matches.kept, record, data, notes, more, task.done)
+        return Kept("find_keys", lambda: search.matches.kept, record, data, notes, more, task.done, task)
 
     async def _look_at_key(self, asked: api.LookArguments) -> Kept:
         key = self._given(asked.key)
@@ -668,9 +672,9 @@ class Tools:
 
         def record(at: int) -> dict[str, Any]:
             row = json_values(table.columns, table.row(at))
-            if isinstance(name := row.get("name_quoted"), str) and len(name) > api.EXACT_BYTES:
+            if isinstance(name := row.get("key_quoted"), str) and len(name) > api.EXACT_BYTES:
                 with suppress(EscapeSyntaxError):
-                    row["name_quoted"] = self._exact(unescape(name.encode()))
+                    row["key_quoted"] = self._exact(unescape(name.encode()))
             return row
 
         return Kept("sql", lambda: range(table.height), record, data, lambda: notes)

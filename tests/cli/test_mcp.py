@@ -185,8 +185,8 @@ async def test_hostile_names_are_data_and_lead_back_to_their_keys(valkey: Server
         await one.all("find_keys", query="type:hash", facts=["size"])
         await one.all("analyse", table="big_keys_by_memory")
         await one.all("findings")
-        rows = await one.all("sql", statement="SELECT name, name_quoted FROM keys")
-        assert {row["name_quoted"] for row in rows} == {item["key_quoted"] for item in listed}
+        rows = await one.all("sql", statement="SELECT key, key_quoted FROM keys")
+        assert {row["key_quoted"] for row in rows} == {item["key_quoted"] for item in listed}
         assert await one.client.list_tools() == before
         for text in one.heard:
             answer = json.loads(text)
