@@ -83,7 +83,7 @@ was made within a day of the samples.
     metavar="NAME",
     type=click.Choice(SECTIONS),
     multiple=True,
-    help="More of one part of the text",
+    help="A part in full: findings, memory, load … or all.",
 )
 @click.option(
     "--report",

@@ -467,7 +467,7 @@ def test_a_terminal_gets_the_screen_unless_a_format_is_named(
         return 0
 
     monkeypatch.setattr("rtui.cli.fleet._shown", show)
-    monkeypatch.setattr("rtui.cli.fleet.require_terminal", lambda _why: None)
+    monkeypatch.setattr("rtui.cli.options.require_terminal", lambda _why: None)
     monkeypatch.setattr("rtui.cli.output.Output.is_terminal", property(lambda output: output.path is None))
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     target = f"127.0.0.1:{valkey.port}"

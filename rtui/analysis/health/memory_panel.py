@@ -186,13 +186,13 @@ def _lines(view: HealthView, found: Eviction) -> Iterator[Line]:
     total = view.number("total_system_memory")
     machine = f"the machine has {humanize.size(total)}" if total else ""
     limit_shown = "no limit" if limit == 0 else view.cell("maxmemory", Source.INFO_MEMORY)
-    about = About(machine, "a limit, unless memory far exceeds the data", UNLIMITED)
+    about = About(machine, "a limit, unless RAM is ample", UNLIMITED)
     yield lines.given("maxmemory", "memory limit", Unit.BYTES, limit_shown, about)
     yield lines.gauge("used_memory_peak", "peak memory", Unit.BYTES)
     yield lines.gauge("used_memory_rss", "resident memory (RSS)", Unit.BYTES, resident)
     yield lines.gauge("maxmemory_policy", "eviction policy", Unit.TEXT, About(found.meaning, _policies(view), POLICY))
     evictable = view.unknown(Source.INFO_KEYSPACE) if found.candidates is None else found.candidate_share
-    about = About(normal="all keys, or none by choice", rule=CANNOT_EVICT)
+    about = About(normal="all keys, or none", rule=CANNOT_EVICT)
     yield lines.given("evictable_keys_share", "evictable keys", Unit.SHARE, evictable, about)
     yield lines.computed("dataset_share", "dataset share", Unit.SHARE, _dataset_share, fields=_DATA)
     yield from _fragmentation(view, lines)
