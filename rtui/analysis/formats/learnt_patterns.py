@@ -311,7 +311,7 @@ def _segments(parts: Iterable[Part], separators: Sequence[bytes]) -> Iterator[tu
     cut = re.compile(b"(" + b"|".join(map(re.escape, separators)) + b")")
     segment: list[Part] = []
     text = b""
-    for part in parts:
+    for part in (*parts, None):
         if isinstance(part, bytes):
             text += part
             continue
@@ -319,12 +319,9 @@ def _segments(parts: Iterable[Part], separators: Sequence[bytes]) -> Iterator[tu
         for before, separator in zip(whole[::2], whole[1::2], strict=True):
             yield [*segment, before], separator
             segment = []
-        segment += [text, part]
-        text = b""
-    *whole, text = cut.split(text)
-    for before, separator in zip(whole[::2], whole[1::2], strict=True):
-        yield [*segment, before], separator
-        segment = []
+        if part is not None:
+            segment += [text, part]
+            text = b""
     yield [*segment, text], b""
 
 

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import accumulate
@@ -183,11 +183,6 @@ class _CappedSums(NamedTuple):
             max(0.0, self.squares - other.squares),
             self.largest,
         )
-
-
-def largest_of(sizes: Iterable[float]) -> tuple[float, ...]:
-    """Return the largest of some sizes, descending, as `SizeSums` keeps them."""
-    return tuple(nlargest(MOST_LARGE, sizes))
 
 
 def cap_of(sizes: SizeSums, n: int) -> float:

@@ -6,6 +6,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
+from heapq import nlargest
 from math import inf
 from random import Random
 from secrets import randbits
@@ -27,7 +28,6 @@ from rtui.analysis.report.figures import (
     SizeSums,
     Sketch,
     cap_of,
-    largest_of,
     sums_of,
 )
 from rtui.analysis.report.tables.cells import share_above
@@ -349,7 +349,7 @@ some_sizes = st.lists(st.integers(0, 10**9), min_size=1, max_size=80)
 
 
 def sums(sizes: Sequence[float]) -> SizeSums:
-    return SizeSums(float(sum(sizes)), float(sum(size * size for size in sizes)), largest_of(sizes))
+    return SizeSums(float(sum(sizes)), float(sum(size * size for size in sizes)), tuple(nlargest(MOST_LARGE, sizes)))
 
 
 def is_in_order(estimate: Estimate) -> bool:
