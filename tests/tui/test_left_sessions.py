@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -68,8 +69,10 @@ async def amid_an_analysis(
         await visitor.press("r")
         await visitor.until(lambda: session.analysis.under_way, "a pass")
         session.analysis.control.suspend()
-        await visitor.press("a")
-        await visitor.until_shown("The analysis", "press a to see it")
+        with patch.object(app, "notify", wraps=app.notify) as notify:  # what it says may be over before it is painted
+            await visitor.press("a")
+            await visitor.until(lambda: notify.called, "a word about the analysis")
+        assert "press a to see it" in str(notify.call_args.args[0])
         await visitor.until(lambda: visitor.is_browsing, "the tree")
         yield visitor, session
 
