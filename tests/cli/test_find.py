@@ -415,9 +415,6 @@ def test_a_search_without_a_term_is_refused(terms: list[str], capfd: pytest.Capt
 @pytest.mark.parametrize(
     ("terms", "meant"),
     [
-        (["tpye:hash"], "type:hash"),
-        (["ttk:none"], "ttl:none"),
-        (["TYPE=zset"], "type:zset"),
         (["type:set", "OR", "type:zset"], "type:set,zset"),
         (["size", ">1M"], "'size>1M'"),
         (["session", "tyep:hash"], "type:hash"),

@@ -121,7 +121,7 @@ def test_numbers_of_a_report(seed: int, separators: tuple[bytes, ...], budget: i
 
 
 def test_bins_of_ttls() -> None:
-    keys = keyspace(7, 2_000)
+    keys = keyspace(7, 700)
     summary = summed(keys, COLON, 4096)
     ttl = known(summary.root.stats.ttl)
     assert [found(behind.ttl_bin(index, NOW_S), keys, COLON) for index in range(len(ttl))] == list(ttl)
