@@ -364,8 +364,6 @@ def test_latin_with_accents_is_one_script(name: str) -> None:
     assert mixed_letters(name.encode()) == []
 
 
-UNICODE_TEXT, ASCII_TEXT = Display(), Display(ascii_only=True)
-
 SEQUENCES = [
     "👨‍👩‍👧‍👦",
     "👩🏽‍❤️‍💋‍👨🏿",
@@ -426,7 +424,7 @@ def raw(text: str) -> bytes:
 @pytest.mark.parametrize("text", [*SEQUENCES, *LETTERS])
 def test_what_is_drawn_as_one_is_a_piece(text: str) -> None:
     for around in ("", "a", " ", "日", "é"):
-        pieces = UNICODE_TEXT.value(f"{around}{text}x{around}".encode())
+        pieces = UNICODE.value(f"{around}{text}x{around}".encode())
         assert DisplayedPiece(text) in pieces  # type: ignore[arg-type]
         assert not any(piece.is_escape and piece.text != "␠" for piece in pieces)
     assert cell_len(text) == (
@@ -443,7 +441,7 @@ def test_what_is_drawn_as_one_is_a_piece(text: str) -> None:
 )  # fmt: skip
 def test_text_without_escapes_is_the_text(text: str) -> None:
     for form in ("NFC", "NFD"):
-        pieces = UNICODE_TEXT.value(unicodedata.normalize(form, text).encode())
+        pieces = UNICODE.value(unicodedata.normalize(form, text).encode())
         assert joined(pieces) == unicodedata.normalize(form, text)
         assert not any(piece.is_escape for piece in pieces)
 
@@ -468,10 +466,10 @@ def test_text_without_escapes_is_the_text(text: str) -> None:
     ],
 )
 def test_what_stays_an_escape(text: str, escapes: list[str]) -> None:
-    assert [piece.text for piece in UNICODE_TEXT.value(text.encode()) if piece.is_escape] == escapes
+    assert [piece.text for piece in UNICODE.value(text.encode()) if piece.is_escape] == escapes
 
 
-@given(TEXTS, st.sampled_from([UNICODE_TEXT, ASCII_TEXT]))
+@given(TEXTS, st.sampled_from([UNICODE, ASCII]))
 def test_nothing_of_a_value_acts_on_a_terminal(text: str, display: Display) -> None:
     for pieces in (display.value(raw(text), limit=1_000), display.value_text(text, limit=1_000)):
         for piece in pieces:
@@ -482,14 +480,14 @@ def test_nothing_of_a_value_acts_on_a_terminal(text: str, display: Display) -> N
             assert not piece.is_escape or len(piece.text) == 1 or re.fullmatch(r"(\\(x..|u.{4}|U.{8}))+", piece.text)
             assert sum(unicodedata.category(one)[0] == "M" for one in piece.text) <= 5
         assert sum(cell_len(piece.text) for piece in pieces) == cell_len(joined(pieces))
-        assert display is UNICODE_TEXT or joined(pieces).isascii()
+        assert display is UNICODE or joined(pieces).isascii()
 
 
 @given(TEXTS)
 def test_each_character_is_shown_or_escaped(text: str) -> None:
     """In order: nothing is lost, and what is no escape is as it was."""
     rest = text
-    for piece in UNICODE_TEXT.value_text(text, limit=10_000):
+    for piece in UNICODE.value_text(text, limit=10_000):
         if piece.is_escape:
             rest = rest[1:]
         else:
@@ -500,8 +498,8 @@ def test_each_character_is_shown_or_escaped(text: str) -> None:
 
 @given(TEXTS, st.integers(0, 60))
 def test_a_limit_is_kept_and_breaks_no_piece(text: str, limit: int) -> None:
-    whole = UNICODE_TEXT.value(raw(text), limit=10_000)
-    shown = UNICODE_TEXT.value(raw(text), limit=limit)
+    whole = UNICODE.value(raw(text), limit=10_000)
+    shown = UNICODE.value(raw(text), limit=limit)
     assert len(joined(shown)) <= limit
     if len(joined(whole)) > limit > 0:
         assert "…" in joined(shown)

@@ -312,10 +312,11 @@ async def test_rows_of_an_analysis_that_begins_again_are_those_of_the_new_run(va
         analysis.begin()
         await eventually(lambda: kept_rows(session))
         analysis.control.pause()
+        assert analysis.under_way is not None
         valkey.restart()
         valkey.admin.mset({f"new:{number}": "x" for number in range(KEYS)})
         analysis.control.resume()
-        await eventually(lambda: known(analysis.under_way) is None)
+        await eventually(lambda: analysis.under_way is None)
         assert analysis.status.progress.state is ScanState.DONE
         assert sorted(kept_rows(session)) == sorted(b"new:%d" % number for number in range(KEYS))
 
