@@ -84,6 +84,7 @@ expectations and patterns need one; queue-growing needs --since.
 @opt.severity_option
 @opt.budget_option
 @opt.workers_option
+@opt.dask_options
 @click.option(
     "--references",
     "followed",
@@ -124,6 +125,7 @@ def _run(
     **asked: Any,
 ) -> int:
     choice, demo = opt.registry_choice(asked), opt.demo_choice(asked)
+    asked["dask"] = opt.dask_choice(asked)
     if report_file is not None and (demo or connection.names_server({})):
         raise click.UsageError("Give either a server or --report.")
     if report_file is not None and with_server:
@@ -145,7 +147,9 @@ def _run(
     asked["pace"] = Pace(asked["pace"])
     if registry is not None and followed != "off":
         follow = follow_references(registry, asked["pace"], asked["match"], are_all=followed == "all")
-    with opt.asked_server(target, demo) as server:
+    if asked["dask"] is not None and target.dump is not None and (with_server or follow is not None):
+        raise click.UsageError("A task loads the dump: leave --server out, and references (--references off).")
+    with opt.asked_server(target, demo, asked["dask"]) as server:
         return _check(server, asked, judge, follow, with_server=with_server)
 
 

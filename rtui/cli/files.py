@@ -87,12 +87,16 @@ def read_report(name: str, program: Path | None = None) -> Report:
 
 
 def report_of_keys(paths: Sequence[Path], **asked: Any) -> Report:
-    from rtui.cli.run import analyse_keys  # noqa: PLC0415 - imports Polars
+    """Return the report of all keys in some files of keys and dumps; raises as opening them does."""
+    from rtui.cli.run import analyse_files  # noqa: PLC0415 - imports Polars
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
 
-    report = analyse_keys(paths, AnalysisOptions(**asked)).report
-    assert report is not None  # noqa: S101 - nothing interrupts it
-    return report
+    files = [DumpFile(path.absolute()) if is_dump(path) else path.absolute() for path in paths]
+    result = analyse_files(files, AnalysisOptions(**asked))
+    if result.ended_by is not None:
+        raise EndedBySignal(result.ended_by)
+    assert result.report is not None  # noqa: S101 - nothing else interrupts it
+    return result.report
 
 
 def _report_of_dump(path: Path, program: Path | None) -> Report:

@@ -23,7 +23,8 @@ CONNECTION_LINE: Final = "Connection: -h -p -s -n -u -a --askpass --user --tls â
 _WIDEST_OPTION: Final = 24
 """Characters of an option beside its text; that of a longer one stands below it."""
 
-_UNLISTED: Final = frozenset({"demo_keys", "demo_day", "has_no_registry", "help"})
+_UNLISTED: Final = frozenset({"demo_keys", "demo_day", "has_no_registry", "help", "dask_ca", "dask_cert", "dask_key"})
+"""Options that stand with another one's help, or on its page."""
 
 
 class Command(click.Command):

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
@@ -16,7 +17,7 @@ from rtui.analysis.columns import Columns, ColumnsError, parse_columns
 from rtui.cli.connection import FILE_NAME, Decorator, Number, WholeNumber, grouped
 from rtui.cli.output import STANDARD_STREAM, Output
 from rtui.keyspace.text.glob import PatternError, check_pattern
-from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay, PaceName, RegistryChoice
+from rtui.server.options import DEFAULT_DEMO_KEYS, DaskOptions, DemoDay, PaceName, RegistryChoice
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry
@@ -151,6 +152,58 @@ workers_option: Final = click.option(
 )
 """Decorate a command: it gets `workers`; one server is inspected by this process alone."""
 
+_DASK_FILES: Final = {"dask_ca": "tls_ca_file", "dask_cert": "tls_client_cert", "dask_key": "tls_client_key"}
+"""By the parameter, the name that Dask has for the file."""
+
+MOST_TASKS: Final = 256
+"""Workers of Dask on this machine."""
+
+dask_options: Final = grouped(
+    click.option(
+        "--dask",
+        metavar="WHERE",
+        help="Dask (rtui help scale): local[:N], tls://HOST:PORT with --dask-ca, --dask-cert, --dask-key FILE.",
+    ),
+    *(
+        click.option(f"--{name.replace('_', '-')}", name, metavar="FILE", type=click.Path(path_type=Path), help="PEM.")
+        for name in _DASK_FILES
+    ),
+)
+"""Decorate a command: it gets what `dask_choice` takes."""
+
+
+def dask_choice(given: dict[str, Any], folder: str | None = None) -> DaskOptions | None:
+    """Take the values of `dask_options` out of the options; None for no Dask. Raises `click.UsageError`.
+
+    Tasks write rows into the `folder`, if there is one.
+    """
+    where = given.pop("dask")
+    files = {_DASK_FILES[name]: path for name in _DASK_FILES if (path := given.pop(name)) is not None}
+    if where is None:
+        if files:
+            raise click.UsageError("--dask-ca, --dask-cert and --dask-key belong to --dask tls://HOST:PORT.")
+        return None
+    for name, value in (("--workers", given.get("workers", 1) > 1), ("--estimate", given.get("estimate_keys"))):
+        if value:
+            raise click.UsageError(f"Give either --dask or {name}.")
+    if given.get("log_file") is not None:
+        raise click.UsageError("--log has nothing of what tasks send: leave it or --dask out.")
+    if any(find_spec(name) is None for name in ("distributed", "cryptography")):
+        raise click.UsageError("--dask needs Dask's distributed: pip install 'redis-rtui[scale]'")
+    kind, _, number = where.partition(":")
+    if kind == "local":
+        if number and not (number.isdecimal() and 0 < int(number) <= MOST_TASKS):
+            raise click.UsageError(f"--dask local:N has from 1 to {MOST_TASKS} workers.")
+        if files:
+            raise click.UsageError("--dask local makes certificates of its own.")
+        return DaskOptions(workers=int(number or min(MOST_TASKS, os.cpu_count() or 1)), folder=folder)
+    if not where.startswith("tls://"):
+        raise click.UsageError(
+            "--dask takes local, local:N or tls://HOST:PORT: names of keys and credentials go to a scheduler, "
+            "so nothing is sent to one without TLS."
+        )
+    return DaskOptions(where, files=files, folder=folder)
+
 
 def result_options(*formats: str, otherwise: str = "text", is_older: bool = False) -> Decorator:
     """`otherwise` is the format of files whose ending says nothing; commands that are `is_older` had --json."""
@@ -231,9 +284,12 @@ def demo_choice(given: dict[str, Any]) -> tuple[int, DemoDay] | None:
 
 
 @contextmanager
-def asked_server(target: Target, demo: tuple[int, DemoDay] | None) -> Iterator[Target]:
-    """Give the server to ask: `target`, or for a demo or a dump one of our own, which then has all keys."""
-    if target.dump is not None:
+def asked_server(target: Target, demo: tuple[int, DemoDay] | None, dask: DaskOptions | None = None) -> Iterator[Target]:
+    """Give the server to ask: `target`, or for a demo or a dump one of our own, which then has all keys.
+
+    A dump that a task reads is not loaded here.
+    """
+    if target.dump is not None and dask is None:
         from rtui.embedded.dump import opened  # noqa: PLC0415 - only dumps need it
 
         with opened(target, target.dump, _loading_line(target.label)) as loaded:

@@ -19,6 +19,7 @@ from rtui.cli.connection import FILE_NAME, ConnectionOptions, WholeNumber, conne
 from rtui.cli.help import Command
 from rtui.cli.main import DEBUG_VARIABLE
 from rtui.cli.output import METRICS, STANDARD_STREAM, Output, OutputError, failures_in
+from rtui.embedded.dump_head import is_dump
 from rtui.server.files import is_keys_file
 from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import Target
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rtui.analysis.formats.comparison import KeyFates
     from rtui.analysis.report.document import Report
     from rtui.analysis.report.thresholds import FailOn
+    from rtui.cli.run import Result
     from rtui.table.keys_file import KeysWriter
 
 
@@ -66,6 +68,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
 )
 @opt.budget_option
 @opt.workers_option
+@opt.dask_options
 @opt.keep_option
 @opt.log_option
 @opt.demo_options
@@ -74,12 +77,12 @@ def command(connection: ConnectionOptions, *, file: Output, keep: bool, **asked:
     """Inspect every key once and report on memory, big and hot keys, expiry, slots and types."""
     if asked["estimate_keys"] is not None and asked["workers"] > 1:
         raise click.UsageError("Give either --estimate or --workers: an estimate asks too few keys to be spread.")
-    demo = opt.demo_choice(asked)
+    demo, asked["dask"] = opt.demo_choice(asked), opt.dask_choice(asked)
     with failures_in(file, "report", keeps_files=True):
         choice, target = opt.registry_choice(asked), Target() if demo else connection.target(takes_keys=True)
         registry = asked["registry"] = choice.load(target)
         opt.take_separators(asked, registry)
-        with opt.asked_server(target, demo) as server:
+        with opt.asked_server(target, demo, asked["dask"]) as server:
             sys.exit(_report(server, asked, file, keep=keep and demo is None))
 
 
@@ -143,7 +146,7 @@ def _keep(report: Report, target: Target) -> None:
     cls=Command,
     examples=(
         "rtui merge node1.parquet node2.parquet -o cluster.json",
-        "rtui merge monday.parquet tuesday.parquet --format md",
+        "rtui merge dumps/*.rdb --dask local:3 --format md",
     ),
     codes={0: "the report is written; it says what the files lack", 4: "", 5: ""},
 )
@@ -153,19 +156,21 @@ def _keep(report: Report, target: Target) -> None:
 @opt.result_options("text", "json", "md", "csv", "html")
 @opt.depth_option
 @opt.top_option
+@opt.dask_options
 @click.help_option("--help")
 def merge_command(paths: tuple[Path, ...], *, file: Output, **asked: Any) -> None:
-    """Make one report of files that rtui export has written: of nodes, databases or days.
+    """Make one report of dumps and of files that rtui export has written: of nodes, databases or days.
 
     Sums and lists are those of one pass over all their keys; a key in two files counts twice. A report does not hold
     what that takes: reports can't be merged.
     """
     from rtui.cli.files import report_of_keys  # noqa: PLC0415 - the help must not wait for it
 
+    asked["dask"] = opt.dask_choice(asked)
     with failures_in(file, "merge", keeps_files=True):
         for path in paths:
-            if path.exists() and not is_keys_file(path):
-                raise click.UsageError(f"{path} is no file of keys: rtui export -o FILE.parquet writes them.")
+            if path.exists() and not (is_keys_file(path) or is_dump(path)):
+                raise click.UsageError(f"{path} is no dump or file of keys: rtui export -o FILE.parquet writes them.")
         asked["registry"] = registry = opt.registry_choice(asked).load(Target())
         opt.take_separators(asked, registry)
         report = report_of_keys(paths, **asked)
@@ -180,7 +185,8 @@ _KEYS_FORMATS: Final = ("parquet", "csv", "jsonl")
     "export",
     cls=Command,
     notes="""\
-FILE is .parquet, .csv or .jsonl. FOLDER/ gets Parquet, a part for each node.
+FILE is .parquet, .csv or .jsonl. FOLDER/ gets Parquet, a part for each node;
+with --dask each task writes its own, also to a URL/ (s3://bucket/keys/).
 Columns and queries: rtui help files.
 """,
     examples=(
@@ -195,6 +201,7 @@ Columns and queries: rtui help files.
 @click.option("--format", "form", type=click.Choice(_KEYS_FORMATS), help="Output format (by FILE).")
 @opt.columns_option
 @opt.budget_option
+@opt.dask_options
 @opt.log_option
 @opt.demo_options
 @click.help_option("--help")
@@ -207,19 +214,47 @@ def export_command(connection: ConnectionOptions, *, output: str, form: str | No
     if is_folder and form not in (None, "parquet"):
         raise click.UsageError(f"A folder is of Parquet, not {form}.")
     file = Output(output, form or ("parquet" if is_folder else None), _KEYS_FORMATS, otherwise="")
+    is_url = "://" in output
+    dask = asked["dask"] = opt.dask_choice(asked, output if is_url else f"{Path(output).absolute()}")
+    if dask is not None and not is_folder:
+        raise click.UsageError("With --dask each task writes a file of its own: name FOLDER/ or URL/.")
+    if is_url and dask is None:
+        raise click.UsageError("Tasks write to a URL: name --dask, too.")
     if not is_folder:
         file.check()
+    elif is_url:
+        pass
     elif Path(output).exists() and any(Path(output).iterdir()):
         raise click.UsageError(f"{output} is not empty: name a folder that is not there yet.")
     with failures_in(file, "export", keeps_files=True):
         target = Target() if demo else connection.target(takes_keys=True)
+        if dask is not None:
+            sys.exit(_export_in_tasks(target, asked, output))
         with opt.asked_server(target, demo) as server:
             sys.exit(_export(server, asked, file, is_folder=is_folder))
 
 
+def _export_in_tasks(target: Target, asked: dict[str, Any], output: str) -> int:
+    """Have a task for each node write its rows; say what is there, and return the exit code."""
+    from rtui.cli.run import analyse  # noqa: PLC0415 - the help must not wait for it
+    from rtui.server.options import AnalysisOptions  # noqa: PLC0415
+    from rtui.server.scan.pace import Pace  # noqa: PLC0415
+
+    if target.keys is not None or target.dump is not None:
+        raise click.UsageError("--dask writes a file a node of a cluster: leave it out for a file.")
+    del asked["log_file"]
+    if "://" not in output:
+        Path(output).mkdir(mode=0o700, exist_ok=True)
+    result = analyse(target, AnalysisOptions(**asked | {"pace": Pace(asked["pace"])}))
+    if result.written is None and result.report is not None and result.failure is None and result.ended_by is None:
+        raise click.UsageError("The server is no cluster, whose nodes tasks would export: leave --dask out.")
+    if not result.written:
+        return result.exit_code()
+    return _told_what_is_there(result, result.written, output)
+
+
 def _export(target: Target, asked: dict[str, Any], file: Output, *, is_folder: bool) -> int:
-    from rtui.analysis import humanize  # noqa: PLC0415 - the help must not wait for it
-    from rtui.cli.run import analyse, command_log  # noqa: PLC0415
+    from rtui.cli.run import analyse, command_log  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
 
@@ -247,8 +282,16 @@ def _export(target: Target, asked: dict[str, Any], file: Output, *, is_folder: b
             return result.exit_code()  # it raises
         writers[-1].end(report)
         unfinished.pop_all()
-    click.echo(f"rtui: {humanize.keys(writers[-1].height)} in {file.path}", err=True)
-    say_what_it_lacks(report, "file")
+    return _told_what_is_there(result, writers[-1].height, str(file.path))
+
+
+def _told_what_is_there(result: Result, rows: int, where: str) -> int:
+    """Say on standard error what an export has written and lacks, and return the exit code."""
+    from rtui.analysis import humanize  # noqa: PLC0415 - the help must not wait for it
+
+    assert result.report is not None  # noqa: S101 - it has written something
+    click.echo(f"rtui: {humanize.keys(rows)} in {where}", err=True)
+    say_what_it_lacks(result.report, "file")
     return result.exit_code()
 
 

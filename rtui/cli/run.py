@@ -7,14 +7,17 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 import click
 
 from rtui.analysis import humanize
+from rtui.analysis.columns import ALL_COLUMNS
+from rtui.analysis.formats.json import KeysHead
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.analysis.report.members import ReferenceChecks
@@ -25,20 +28,26 @@ from rtui.registry.rules import Severity
 from rtui.server.analysis.references import ReferenceCheck, ReferenceOptions
 from rtui.server.analysis.run import AnalysisRun, analysis_bill
 from rtui.server.analysis.table_import import import_ahead, import_counting, use_one_heap
+from rtui.server.analysis.workers import Failed, Starter
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.options import AnalysisOptions
+from rtui.server.options import AnalysisOptions, DaskOptions
 from rtui.server.scan.pace import Pace
+from rtui.server.scan.parted_scan import PartedScan, ScanPart
 from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.scan.run_control import RunControl
 from rtui.server.user.ending_signals import EndedBySignal, exit_status, hang_up, heeded, raise_at_once
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection, Lost
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError
-from rtui.server.wire.target import Target
+from rtui.server.wire.target import DumpFile, Target
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
+    from rtui.server.analysis.keys_report import SummedFile
+    from rtui.table.aggregates import Collected
     from rtui.table.kept_rows import PassRows
+    from rtui.table.keys_file import KeysFile
 
 ENDING: Final = "ending; Ctrl-C again: at once"
 REDRAW_S: Final = 0.1
@@ -61,6 +70,8 @@ class Result:
     failure: SafeText | None = None
     ended_by: signal.Signals | None = None
     rows: PassRows | None = None
+    written: int | None = None
+    """Rows that tasks have written; None without such tasks."""
 
     def exit_code(self) -> int:
         """Return 0, or that of the signal; raises RtuiError and EndedBySignal where there is no result of its own."""
@@ -116,29 +127,136 @@ async def connected(
 
 
 def analyse(target: Target, options: AnalysisOptions, *, log: CommandLog | None = None) -> Result:
-    """Commands are kept in `log`. Raises as `connected`, and UnreadableKeysError for a file of keys."""
+    """Connect, analyse and disconnect; commands are kept in `log`. Raises as `connected`.
+
+    A file of keys is read instead, and with tasks a dump: raises as opening them does.
+    """
     use_one_heap()
     if target.keys is not None:
-        return analyse_keys([target.keys], options)
+        return analyse_files([target.keys], options)
+    if target.dump is not None and options.dask is not None:
+        return analyse_files([target.dump], options)
     return asyncio.run(run_analysis(target, options, log=log))
 
 
-def analyse_keys(paths: Sequence[Path], options: AnalysisOptions) -> Result:
-    """Read files of keys as one pass over them; raises UnreadableKeysError."""
+def analyse_files(files: Sequence[Path | DumpFile], options: AnalysisOptions) -> Result:
+    """Read files of keys and dumps as one pass over them; raises as opening them does.
+
+    With tasks, files that can't be read are named in the report.
+    """
     if options.estimate_keys is not None or options.workers > 1:
         raise click.UsageError("A file is read as a whole: leave --estimate and --workers out.")
     import_counting()
-    from rtui.server.analysis.keys_report import opened, report_of  # noqa: PLC0415 - imports Polars
+    from rtui.server.analysis.keys_report import opened, report_of, report_of_sums  # noqa: PLC0415 - imports Polars
     from rtui.table.kept_rows import PassRows  # noqa: PLC0415
     from rtui.table.rows import KeptRows, free_memory  # noqa: PLC0415
 
-    files = [opened(path) for path in paths]
+    found = [opened(one) if isinstance(one, Path) else one for one in files]
+    keys = [one for one in found if not isinstance(one, DumpFile)]
+    if options.dask is not None or len(keys) < len(found):
+        options = replace(options, began_at_s=min(map(_began_at_s, found)), columns=options.columns or ALL_COLUMNS)
+        each = [part for one in found for part in ([one] if isinstance(one, DumpFile) else one.of_passes())]
+        alone = [one if isinstance(one, DumpFile) else one.path for one in each]
+        if options.dask is not None:
+            return asyncio.run(_analyse_in_tasks(alone, options, options.dask))
+        sums, *others = [collect_file(one, options) for one in alone]
+        for other, _ in others:
+            sums[0].merge(other)
+        return Result(report_of_sums(sums[0], [one for _, one in (sums, *others)], options))
     if not options.keep_rows:
-        return Result(report_of(files, options))
+        return Result(report_of(keys, options))
     rows = KeptRows(free_memory() // 4, options.keep_rows, folder=options.rows_folder)
-    report = report_of(files, options, rows)
+    report = report_of(keys, options, rows)
     rows.finish(report.head.made_at_s, is_all=report.head.coverage.kind is CoverageKind.EXACT)
     return Result(report, rows=PassRows(rows, report.head.scope))
+
+
+_one_dump: Final = Lock()
+"""Held while a dump is read: the time of day stands still in the whole process."""
+
+
+def collect_file(
+    file: Path | DumpFile, options: AnalysisOptions, parent: Starter | None = None
+) -> tuple[Collected, SummedFile]:
+    """Return the sums of a file of keys or a dump, with what it says of them; raises as opening it does."""
+    import_counting()
+    from rtui.server.analysis.keys_report import opened, sums_of  # noqa: PLC0415 - imports Polars
+
+    if isinstance(file, Path):
+        return sums_of(opened(file), options)
+    from rtui.embedded.dump import opened as loaded  # noqa: PLC0415 - only dumps need it
+
+    with _one_dump, loaded(Target(dump=file), file) as target:
+        return asyncio.run(_collect_dump(target, file.path, options, parent))
+
+
+async def _collect_dump(
+    target: Target, path: Path, options: AnalysisOptions, parent: Starter | None
+) -> tuple[Collected, SummedFile]:
+    from rtui.server.analysis.keys_report import SummedFile  # noqa: PLC0415 - imports Polars
+
+    deployment = Deployment(target)
+    log = deployment.log
+    try:
+        async with nullcontext() if parent is None else parent.controlled(options, log) as control:
+            await deployment.open()
+            analysis = AnalysisRun(deployment.home, options, deployment=deployment, control=control)
+            async with running(analysis.run(reports_meanwhile=False), "rtui analysis of a dump") as task:
+                while parent is not None and not task.done():
+                    parent.send(ScanPart(analysis.progress, analysis.cost))
+                    await asyncio.wait([task], timeout=REDRAW_S)
+    finally:
+        await deployment.close()
+    report, progress = analysis.report, analysis.progress
+    if report is None or progress.state is ScanState.FAILED:
+        raise RtuiError("The analysis broke off", progress.reason or "The server gave no reason.")
+    rest = report.head, report.hot, report.keysizes, report.cluster
+    rows = report.head.coverage.counted_keys
+    return analysis.collected, SummedFile(path, rows, KeysHead("rtui keys", 1, rows, options.began_at_s or 0.0, *rest))
+
+
+async def _analyse_in_tasks(files: Sequence[Path | DumpFile], options: AnalysisOptions, dask: DaskOptions) -> Result:
+    from rtui.server.analysis.keys_report import report_of_sums  # noqa: PLC0415 - imports Polars
+    from rtui.server.analysis.scale import connected as connected_tasks  # noqa: PLC0415 - few use it
+    from rtui.server.analysis.scale import gathered  # noqa: PLC0415
+
+    control, bar, task = RunControl(options.pace), ProgressBar(), asyncio.current_task()
+    assert task is not None  # noqa: S101 - a coroutine runs in one
+    scan, calls = (
+        PartedScan(control, [1] * len(files)),
+        [(collect_file, (one, replace(options, dask=None))) for one in files],
+    )
+    with Interrupts(partial(control.stop, SafeText("it was interrupted"))) as interrupts, bar:
+        async with connected_tasks(dask) as client:
+            scan.begin()
+            async with running(gathered(client, calls, control, scan.parts.__setitem__), "rtui tasks") as work:
+                while bar.is_shown and not work.done():
+                    bar.show(scan.progress, scan.cost, options.pace, is_ending=interrupts.sent is not None)
+                    await asyncio.wait([work], timeout=REDRAW_S)
+            sums, found = work.result()
+    done = {number: one for number, one in found.items() if not isinstance(one, Failed)}
+    missing = [
+        SafeText(f"{_path_of(file).name} was not read: {found[number].happened.removesuffix('.')}")
+        for number, file in enumerate(files)
+        if number not in done
+    ]
+    if sums is None:
+        raise RtuiError("Nothing was read", f"{display_text(missing[0], limit=300)}.")
+    report = report_of_sums(sums, [done[number] for number in sorted(done)], options, missing)
+    return Result(report, ended_by=interrupts.sent)
+
+
+def _began_at_s(file: KeysFile | DumpFile) -> float:
+    """Return when the pass over a file of keys began, or a dump was made; raises DumpError."""
+    if not isinstance(file, DumpFile):
+        return file.began_at_s
+    from rtui.embedded.dump_head import DumpHead  # noqa: PLC0415 - only dumps need it
+
+    return DumpHead.read(file.path).made_at_s or file.path.stat().st_mtime
+
+
+def _path_of(file: Path | DumpFile) -> Path:
+    return file if isinstance(file, Path) else file.path
 
 
 async def run_analysis(target: Target, options: AnalysisOptions, *, log: CommandLog | None = None) -> Result:
@@ -164,7 +282,7 @@ async def run_analysis(target: Target, options: AnalysisOptions, *, log: Command
     failure = watch.failure
     if analysis.progress.state is ScanState.FAILED:
         failure = analysis.progress.reason or SafeText("The server gave no reason.")
-    return Result(analysis.report, failure, interrupts.sent, analysis.rows)
+    return Result(analysis.report, failure, interrupts.sent, analysis.rows, analysis.written)
 
 
 @asynccontextmanager

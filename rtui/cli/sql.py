@@ -136,14 +136,14 @@ async def _asked(
 ) -> tuple[StatementRows | None, bytes, Signals | None]:
     """Return the rows, as Parquet too if that is wanted, and the signal that ended the inspection."""
     from rtui.analysis.formats.result_rows import StatementRows  # noqa: PLC0415
-    from rtui.cli.run import analyse_keys, run_analysis  # noqa: PLC0415
+    from rtui.cli.run import analyse_files, run_analysis  # noqa: PLC0415
     from rtui.keyspace.text.display import SafeText  # noqa: PLC0415
     from rtui.server.analysis.statements import answer, statement_process  # noqa: PLC0415
 
     async with statement_process() as process:
         await process.check(statement)
         if target.keys is not None:
-            result = analyse_keys([target.keys], options)
+            result = analyse_files([target.keys], options)
         else:
             result = await run_analysis(target, options, log=log)
         report, rows = result.report, result.rows

@@ -5,10 +5,10 @@ In a module of their own, since the command line needs them before anything slow
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from rtui.analysis.columns import Columns
 from rtui.server.scan.pace import Pace
@@ -138,6 +138,26 @@ class BrowseOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class DaskOptions:
+    """Where the tasks of an analysis run (`rtui.server.analysis.scale`)."""
+
+    address: str | None = None
+    """Of a scheduler, with TLS; None for workers on this machine."""
+    workers: int = 0
+    """How many there are on this machine."""
+    files: Mapping[str, Path] = field(default_factory=dict)
+    """Certificates and key, by the names of Dask; others are those of its configuration."""
+    folder: str | None = None
+    """A folder or URL where each task writes the rows of its keys."""
+
+
+RowsWriter: TypeAlias = "Callable[[float, Callable[[], object]], KeysWriter]"
+"""Begins a file of all keys, of which there is another one if the pass begins anew.
+
+It gets when the pass begins, in seconds since the epoch, and what to call once the file can't be written."""
+
+
+@dataclass(frozen=True, slots=True)
 class AnalysisOptions:
     """What to analyse; the filter is checked when the run is made."""
 
@@ -158,12 +178,13 @@ class AnalysisOptions:
     """What is written down about the keys: they are counted by it as well."""
     workers: int = 1
     """Processes that the nodes of a cluster are spread over; of one server it is this one."""
+    dask: DaskOptions | None = None
+    """Where there are tasks instead, one a node or file."""
     keep_rows: int = 0
     """Rows that are kept in memory, to be asked later."""
-    write_to: Callable[[float, Callable[[], object]], KeysWriter] | None = None
-    """Begins a file of all keys, of which there is another one if the pass begins anew.
-
-    It gets when the pass begins, in seconds since the epoch, and what to call once the file can't be written."""
+    write_to: RowsWriter | None = None
+    began_at_s: float | None = None
+    """When the pass began, in seconds since the epoch, if it is one of several: all count in the same bins of time."""
     rows_folder: Path | None = None
     """Where more rows are kept in private files; None for nowhere: then none are kept of so many."""
 

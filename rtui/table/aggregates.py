@@ -69,6 +69,15 @@ class Collected(NamedTuple):
     unread: int
     vanished: int
 
+    def merge(self, other: Collected) -> Collected:
+        """Return the sums of both, for which this one is used up."""
+        self.partial.merge(other.partial)
+        self.big.merge(other.big)
+        if self.registered is not None and other.registered is not None:
+            self.registered.merge(other.registered)
+        counts = (mine + theirs for mine, theirs in zip(self[-3:], other[-3:], strict=True))
+        return Collected(self.partial, self.big, self.registered, *counts)
+
 
 class Aggregates:
     """The sums over all keys of a pass, in a partial of the key table."""
@@ -233,10 +242,7 @@ class Aggregates:
         self.revision += 1
 
     def _merge_sums(self, other: Collected) -> Slices[None]:
-        self.partial.merge(other.partial)
-        self.big.merge(other.big)
-        if self.registered is not None and other.registered is not None:
-            self.registered.merge(other.registered)
+        self.collected().merge(other)
         self._take()
         yield
 

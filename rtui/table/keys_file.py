@@ -36,7 +36,7 @@ from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.formats.comparison import KeyChange, KeyFate, KeyFates
 from rtui.analysis.formats.csv_and_json import guarded
 from rtui.analysis.formats.json import KeysHead, ReportFormatError, read_keys_head, write_keys_head
-from rtui.analysis.report.document import CoverageKind, Report
+from rtui.analysis.report.document import CoverageKind, Head, Report
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText, display, display_text, quoted
 from rtui.table.schema import LATEST_MS, NEVER, SCHEMA, keys_of, names_of
@@ -146,6 +146,8 @@ class KeysFile:
     parts: tuple[_Part, ...]
     head: KeysHead | None
     """What the pass says of the keys; None if the file does not hold it, as of another program."""
+    heads: tuple[KeysHead | None, ...] = ()
+    """Those of all parts, where they are not all of one pass."""
     _is_proven: bool = False
     """Whether all rows were read once."""
 
@@ -165,7 +167,21 @@ class KeysFile:
             found = [_asked(partial(_part, one)) for one in paths]
         except OSError as error:
             raise KeysFileError(display_text(error.strerror or type(error).__name__)) from None
-        return cls(path, tuple(part for part, _ in found), found[0][1])
+        parts, heads = zip(*found, strict=True)
+        return cls(path, parts, heads[0], () if all(one == heads[0] for one in heads) else heads)
+
+    @property
+    def began_at_s(self) -> float:
+        """When the first of its passes began, in seconds since the epoch; when it was written, if it does not say."""
+        heads = [one for one in self.heads or (self.head,) if one is not None]
+        written = (part.path.stat().st_mtime for part in self.parts)
+        return min((one.began_at_s for one in heads), default=None) or max(written)
+
+    def of_passes(self) -> list[KeysFile]:
+        """Return the files of a folder that several passes have written, one a node; else this one."""
+        if not self.heads:
+            return [self]
+        return [KeysFile(part.path, (part,), head) for part, head in zip(self.parts, self.heads, strict=True)]
 
     @property
     def height(self) -> int:
@@ -338,7 +354,7 @@ class KeysWriter:
         """
         self.height = 0
         self._began_at_s = began_at_s
-        self._report: Report | None = None
+        self._told: Report | Head | None = None
         self._failure: BaseException | None = None
         self._place, self._form, self._failed = place, form, failed
         self._tables: Queue[pl.DataFrame | None] = Queue(maxsize=1)
@@ -354,9 +370,9 @@ class KeysWriter:
             self.height += table.height
             self._put(table.select(COLUMNS.names()))
 
-    def end(self, report: Report) -> None:
-        """Write the end, and wait for it; raises OSError."""
-        self._report = report
+    def end(self, told: Report | Head) -> None:
+        """Write the end, and wait for it; raises OSError. `told` is what the pass says of the keys."""
+        self._told = told
         if not self.height:
             self._begin()
         self._put(None)
@@ -401,11 +417,11 @@ class KeysWriter:
             raise OSError(0, "It was given up")
 
     def _metadata(self, _: object) -> dict[str, str]:
-        report = self._report
-        if report is None:
+        told = self._told
+        if told is None:
             return {}
-        rest = report.hot, report.keysizes, report.cluster
-        return {METADATA: write_keys_head(KeysHead("rtui keys", 1, self.height, self._began_at_s, report.head, *rest))}
+        said = (told.head, told.hot, told.keysizes, told.cluster) if isinstance(told, Report) else (told,)
+        return {METADATA: write_keys_head(KeysHead("rtui keys", 1, self.height, self._began_at_s, *said))}
 
     def _begin(self) -> None:
         """Begin to write: in the background, since Polars would take every Ctrl-C for itself where it is waited for."""

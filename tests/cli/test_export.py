@@ -163,7 +163,7 @@ def test_two_files_are_compared_key_by_key_and_merged(
     report = read_json((tmp_path / "merged.json").read_bytes())
     assert (report.head.coverage.keys, report.head.coverage.kind.value) == (640, "exact")
     assert run(["merge", str(tmp_path / "merged.json")]) == ExitCode.USAGE
-    assert "no file of keys" in capsys.readouterr().err
+    assert "no dump or file of keys" in capsys.readouterr().err
 
 
 FULL = Path("/dev/full")

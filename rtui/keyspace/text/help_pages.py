@@ -26,6 +26,7 @@ PAGES: Final = {
     "clusters": "nodes, slots, hash tags, addresses",
     "formats": "files and pipes: formats, columns of keys, units",
     "files": "rtui export: columns, and queries of other programs",
+    "scale": "--workers, --dask: many nodes and files",
     "thresholds": "--fail-on of rtui diff and rtui health",
     "exit-codes": "what 0 to 5 and 130 mean",
     "agents": "rtui mcp: what agents may ask, budgets, clients",

@@ -85,8 +85,6 @@ class ClusterPart:
     """The ids of their primaries."""
     slots: frozenset[int]
     """The slots that are theirs, and that are scanned wherever they move; each slot is in one part."""
-    began_at_s: float
-    """When the pass began, in seconds since the epoch: all parts count in the same bins of time."""
 
 
 class AnalysisPass:
@@ -111,7 +109,8 @@ class AnalysisPass:
         self._is_sample = False
         self.rows: KeptRows | None = None
         """The rows of all keys so far, if they are kept; another object once the pass begins anew."""
-        self._writer: KeysWriter | None = None
+        self.writer: KeysWriter | None = None
+        """The file of their rows, if there is one; likewise."""
         self.began_at_s = 0.0
         """When the count began, in seconds since the epoch."""
         self.findings = self._new_findings()
@@ -220,7 +219,7 @@ class AnalysisPass:
 
     def _new_findings(self) -> Aggregates:
         separators = Separators(self._options.separators)
-        began_at_s = self.began_at_s = wall_clock.now_s() if self._part is None else self._part.began_at_s
+        began_at_s = self.began_at_s = self._options.began_at_s or wall_clock.now_s()
         registry = self._options.registry
         from rtui.table.aggregates import Aggregates  # noqa: PLC0415 - imports Polars
 
@@ -232,18 +231,18 @@ class AnalysisPass:
 
             folder, most = self._options.rows_folder, self._options.keep_rows
             self.rows = KeptRows(free_memory() // 4, most, folder=folder)
-        if self._writer is not None:
-            self._writer.close()
+        if self.writer is not None:
+            self.writer.close()
         if self._options.write_to is not None:
             why, call = SafeText("the file can't be written"), asyncio.get_running_loop().call_soon_threadsafe
-            self._writer = self._options.write_to(began_at_s, partial(call, self.control.stop, why))
+            self.writer = self._options.write_to(began_at_s, partial(call, self.control.stop, why))
         return Aggregates(
             separators,
             scope=self.scope,
             started_at_s=began_at_s,
             registry=registry,
             is_sample=self._is_sample,
-            rows=self.rows or self._writer,
+            rows=self.rows or self.writer,
         )
 
     async def add_held(self) -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import polars as pl
 from msgspec import structs
@@ -40,10 +40,13 @@ from rtui.keyspace.text.segments import Separators
 from rtui.server.inspection.report_head import joined_column
 from rtui.server.options import AnalysisOptions
 from rtui.server.wire.errors import ExitCode, RtuiError
-from rtui.table.aggregates import Aggregates
+from rtui.table.aggregates import Aggregates, Collected
 from rtui.table.kept_rows import condition_of
 from rtui.table.keys_file import KeysFile, KeysFileError
 from rtui.table.rows import KeptRows
+
+if TYPE_CHECKING:  # few write files
+    from rtui.table.keys_file import KeysWriter
 
 T = TypeVar("T")
 
@@ -78,15 +81,58 @@ def opened(path: Path) -> KeysFile:
         raise UnreadableKeysError(path, error) from None
 
 
+class SummedFile(NamedTuple):
+    """A file whose keys were added up; can be pickled."""
+
+    path: Path
+    height: int
+    """Its rows."""
+    head: KeysHead
+
+
 def report_of(files: Sequence[KeysFile], options: AnalysisOptions, kept: KeptRows | None = None) -> Report:
     """Return the report of all rows, which are `kept`, or written elsewhere by `write_to` of the options.
 
     Raises UnreadableKeysError, and OSError for what can't be written.
     """
+    files = [one for file in files for one in file.of_passes()]
     heads = [file.head or _untold_head(file) for file in files]
+    began_at_s = min(one.began_at_s for one in heads)
+    writer = None if options.write_to is None else options.write_to(began_at_s, lambda: None)
+    found = _new_sums(heads, options, began_at_s, writer or kept)
+    return _finished(
+        found, [_add(found, file, head, options) for file, head in zip(files, heads, strict=True)], options
+    )
+
+
+def sums_of(file: KeysFile, options: AnalysisOptions) -> tuple[Collected, SummedFile]:
+    """Return the sums of a file, in bins of `began_at_s` of the options; raises UnreadableKeysError."""
+    head = file.head or _untold_head(file)
+    found = _new_sums([head], options, options.began_at_s or head.began_at_s)
+    summed = _add(found, file, head, options)
+    return found.collected(), summed
+
+
+def report_of_sums(
+    sums: Collected, files: Sequence[SummedFile], options: AnalysisOptions, missing: Sequence[SafeText] = ()
+) -> Report:
+    """Return the report of files whose sums were added up with the same `began_at_s`; others are `missing`."""
+    began_at_s = options.began_at_s or min(one.head.began_at_s for one in files)
+    found = _new_sums([one.head for one in files], options, began_at_s)
+    finish(found.merge(sums))
+    return _finished(found, files, options, missing)
+
+
+def _new_sums(
+    heads: Sequence[KeysHead], options: AnalysisOptions, began_at_s: float, rows: KeptRows | KeysWriter | None = None
+) -> Aggregates:
+    scope, separators = _scope(heads, options), Separators(options.separators)
+    return Aggregates(separators, scope=scope, started_at_s=began_at_s, registry=options.registry, rows=rows)
+
+
+def _scope(heads: Sequence[KeysHead], options: AnalysisOptions) -> Scope:
     scopes = [one.head.scope for one in heads]
-    asked = Scope(match=options.match, key_type=options.key_type)
-    scope = Scope(
+    return Scope(
         separators=options.separators,
         match=options.match or _if_same([one.match for one in scopes]),
         key_type=options.key_type or _if_same([one.key_type for one in scopes]),
@@ -96,25 +142,23 @@ def report_of(files: Sequence[KeysFile], options: AnalysisOptions, kept: KeptRow
         preset=options.preset,
         columns=_joined_columns([one.columns for one in scopes]),
     )
-    began_at_s = min(one.began_at_s for one in heads)
-    writer = None if options.write_to is None else options.write_to(began_at_s, lambda: None)
-    separators, registry = Separators(options.separators), options.registry
-    found = Aggregates(separators, scope=scope, started_at_s=began_at_s, registry=registry, rows=writer or kept)
-    for at, file in enumerate(files):
-        try:
-            known = _add(found, file, asked, heads[at].head.made_at_s)
-        except KeysFileError as error:
-            raise UnreadableKeysError(file.path, error) from None
-        if file.head is None:
-            heads[at] = structs.replace(heads[at], head=_with_columns(heads[at].head, known, file.height))
-    if not asked.is_filtered:
-        found.add_vanished(sum(one.head.coverage.vanished for one in heads))
+
+
+def _filter(options: AnalysisOptions) -> Scope:
+    return Scope(match=options.match, key_type=options.key_type)
+
+
+def _finished(
+    found: Aggregates, files: Sequence[SummedFile], options: AnalysisOptions, missing: Sequence[SafeText] = ()
+) -> Report:
+    heads, is_filtered = [one.head for one in files], _filter(options).is_filtered
     summary = finish(found.summary())
-    coverage = _coverage(files, heads, found.counted, is_filtered=asked.is_filtered)
+    coverage = _coverage(files, found.counted, missing, is_filtered=is_filtered)
     head = _joined_heads([one.head for one in heads])
     notes = (*head.notes, SafeText(f"The keys are from {', '.join(display_text(one.path.name) for one in files[:9])}."))
+    scope = _scope(heads, options)
     head = structs.replace(head, scope=scope, coverage=coverage, notes=notes, rtui_version=__version__)
-    if len(files) > 1 or asked.is_filtered:
+    if len(files) > 1 or is_filtered:
         return Report(head, summary)
     (only,) = heads
     slots = structs.replace(summary.slots, owned=_owned(only.cluster))
@@ -125,20 +169,28 @@ def _owned(cluster: ClusterReport | None) -> SlotRanges | None:
     return None if cluster is None else tuple(sorted(pair for node in cluster.nodes for pair in node.slots))
 
 
-def _add(found: Aggregates, file: KeysFile, asked: Scope, made_at_s: float) -> Counter[str]:
-    """Add the rows of a file that a filter lets through; return by column how many have a value."""
+def _add(found: Aggregates, file: KeysFile, head: KeysHead, options: AnalysisOptions) -> SummedFile:
+    """Add the rows of a file that a filter lets through; raises UnreadableKeysError."""
+    asked, made_at_ms = _filter(options), round(1000 * head.head.made_at_s)
     condition = condition_of(scope_of(asked), Separators((b":",)), 0)
     tests = [*condition.names, *([] if condition.facts is None else [condition.facts])]
-    known, made_at_ms = Counter[str](), round(1000 * made_at_s)
+    known = Counter[str]()
     is_told = "asked_ms" in file.columns
-    for table in file.tables():
-        rows = table.filter(*tests) if tests else table
-        known.update({name: rows.height - rows[name].null_count() for name in _COLUMNS.values()})
-        is_unread = pl.all_horizontal(pl.col("asked_ms", *_COLUMNS.values()).is_null() & is_told)
-        for part, unread in ((rows.filter(~is_unread), False), (rows.filter(is_unread), True)):
-            if part.height:
-                found.fold(part.with_columns(pl.col("asked_ms").fill_null(made_at_ms)), is_unread=unread)
-    return known
+    try:
+        for table in file.tables():
+            rows = table.filter(*tests) if tests else table
+            known.update({name: rows.height - rows[name].null_count() for name in _COLUMNS.values()})
+            is_unread = pl.all_horizontal(pl.col("asked_ms", *_COLUMNS.values()).is_null() & is_told)
+            for part, unread in ((rows.filter(~is_unread), False), (rows.filter(is_unread), True)):
+                if part.height:
+                    found.fold(part.with_columns(pl.col("asked_ms").fill_null(made_at_ms)), is_unread=unread)
+    except KeysFileError as error:
+        raise UnreadableKeysError(file.path, error) from None
+    if file.head is None:
+        head = structs.replace(head, head=_with_columns(head.head, known, file.height))
+    if not asked.is_filtered:
+        found.add_vanished(head.head.coverage.vanished)
+    return SummedFile(file.path, file.height, head)
 
 
 def _untold_head(file: KeysFile) -> KeysHead:
@@ -167,23 +219,25 @@ def _with_columns(head: Head, known: Counter[str], height: int) -> Head:
     return structs.replace(head, columns=columns)
 
 
-def _coverage(files: Sequence[KeysFile], heads: Sequence[KeysHead], counted: Counted, *, is_filtered: bool) -> Coverage:
+def _coverage(
+    files: Sequence[SummedFile], counted: Counted, missing: Sequence[SafeText], *, is_filtered: bool
+) -> Coverage:
     """Return the coverage of the keys counted: of all the keys that the passes covered, as far as they say so."""
-    coverages = [one.head.coverage for one in heads]
-    reasons = dict.fromkeys(one.reason for one in coverages if one.reason)
-    is_partial = any(one.kind is CoverageKind.PARTIAL for one in coverages)
-    for file, head in zip(files, heads, strict=True):
-        if file.height != head.rows:
+    coverages = [one.head.head.coverage for one in files]
+    reasons = dict.fromkeys([*missing, *(one.reason for one in coverages if one.reason)])
+    is_partial = bool(missing) or any(one.kind is CoverageKind.PARTIAL for one in coverages)
+    for path, height, head in files:
+        if height != head.rows:
             is_partial = True
-            reasons[f"{file.path.name} has {file.height:,} rows, and {head.rows:,} were written"] = None
+            reasons[f"{path.name} has {height:,} rows, and {head.rows:,} were written"] = None
     totals = [one.total_keys for one in coverages]
     known = [one for one in totals if isinstance(one, int)]
-    whole = sum(known) if len(known) == len(totals) and not is_filtered else None
+    whole = sum(known) if len(known) == len(totals) and not (is_filtered or missing) else None
     fractions = [one.fraction for one in coverages]
     return Coverage(
         CoverageKind.PARTIAL if is_partial else CoverageKind.EXACT,
         counted.keys,
-        (fractions[0] if len(fractions) == 1 else None) if is_partial else 1.0,
+        (fractions[0] if len(fractions) == 1 and not missing else None) if is_partial else 1.0,
         whole if is_partial else counted.keys + counted.unread_keys,
         vanished=counted.vanished_keys,
         unread=counted.unread_keys,

@@ -53,6 +53,7 @@ from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import end_task, failure_of, in_slices, start_supervised
 
 if TYPE_CHECKING:
+    from rtui.table.aggregates import Collected
     from rtui.table.kept_rows import PassRows
 
 ESTIMATE_KEYS: Final = 20_000
@@ -89,7 +90,12 @@ class AnalysisRun:
     """One analysis over a connection that is open; `run` it once. Everything else may be called at any time."""
 
     def __init__(
-        self, connection: Connection, options: AnalysisOptions, *, deployment: Deployment | None = None
+        self,
+        connection: Connection,
+        options: AnalysisOptions,
+        *,
+        deployment: Deployment | None = None,
+        control: RunControl | None = None,
     ) -> None:
         """Raise PatternError or GuardError for a filter beyond the bounds.
 
@@ -98,7 +104,7 @@ class AnalysisRun:
         """
         self.report: Report | None = None
         """The latest report; the final one once `progress` is over."""
-        self.control = RunControl(options.pace)
+        self.control = control or RunControl(options.pace)
         self._revision = 0
         self._connection = connection
         self._options = options
@@ -107,6 +113,8 @@ class AnalysisRun:
         self._made: AnalysisPass | None = None
         self.hot = HotKeyReporter(connection, Capabilities())
         """The hot keys of the report, and when they were read."""
+        self.written: int | None = None
+        """Rows that tasks have written; None without such tasks."""
         self._failure: SafeText | None = None
         self._notes: list[SafeText] = []
         self._is_ended = False
@@ -134,6 +142,11 @@ class AnalysisRun:
     @property
     def cost(self) -> Cost:
         return Cost() if self._made is None else self._made.cost
+
+    @property
+    def collected(self) -> Collected:
+        """The sums of all keys, once the run is over."""
+        return self._pass.findings.collected()
 
     @property
     def _pass(self) -> AnalysisPass:
@@ -225,6 +238,12 @@ class AnalysisRun:
         if nodes.all[0].connection is not self._connection or len(asked) > 1:
             (first, *others) = [(await nodes.used_by_clients(node), node.capabilities) for node in asked]
             self.hot = HotKeyReporter(*first, others, of_replicas=any(node.is_replica for node in asked))
+        if self._options.dask is not None and nodes.is_cluster:
+            from rtui.server.analysis.scale import collect_on_dask  # noqa: PLC0415 - few use it
+
+            self._revision += 1
+            self.written = await collect_on_dask(self._pass, self._options, self._deployment, self._options.dask)
+            return
         workers = min(self._options.workers, len(asked))
         if workers > 1 and nodes.is_cluster:
             from rtui.server.analysis.workers import collect_in_workers  # noqa: PLC0415 - few use it

@@ -43,7 +43,7 @@ async def started(function: Serve, *, is_quiet: bool = False) -> asyncio.subproc
     """
     given = [str(os.getpid()), function.__module__, function.__name__, *sys.path]
     try:
-        with _signals_blocked():
+        with signals_blocked():
             return await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-c", PROGRAM, *given),
                 stdin=asyncio.subprocess.PIPE,
@@ -56,8 +56,8 @@ async def started(function: Serve, *, is_quiet: bool = False) -> asyncio.subproc
 
 
 @contextlib.contextmanager
-def _signals_blocked() -> Iterator[None]:
-    """Block the terminal's signals in started processes until they can ignore them."""
+def signals_blocked() -> Iterator[None]:
+    """Block the signals of a terminal in processes started within the block, until they can ignore them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield

@@ -21,9 +21,12 @@ import pickle
 import threading
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, NoReturn, Protocol, cast
 
+from rtui.analysis.report.document import Head
+from rtui.analysis.report.figures import Counted
 from rtui.keyspace.slots import SLOTS, each_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis.key_pass import AnalysisPass, ClusterPart
@@ -31,7 +34,8 @@ from rtui.server.analysis.table_import import import_counting
 from rtui.server.analysis.worker_process import STARTS_WITH, ended, how_it_ended, started
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.guard.command import Secret
-from rtui.server.inspection.inspected_nodes import InspectedNodes, NodeFacts, NodeInspection
+from rtui.server.inspection.inspected_nodes import InspectedNodes, NodeFacts
+from rtui.server.inspection.report_head import coverage_of, head
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.parted_scan import PartedScan, ScanPart
@@ -93,13 +97,30 @@ class Failed(NamedTuple):
 class WorkerResult(NamedTuple):
     """All that is found out in a part; can be pickled."""
 
-    sums: Collected
+    sums: Collected | None
+    """None where they are elsewhere."""
     scan: ScanPart
     nodes: Sequence[NodeFacts]
     notes: Sequence[SafeText]
+    rows: int = 0
+    """Rows written to a file."""
 
 
-def collect(part: ClusterPart, options: AnalysisOptions, parent: Parent | None = None) -> WorkerResult:
+class Starter(Protocol):
+    """The process that has started a pass, as the pass sees it."""
+
+    def send(self, message: ScanPart) -> None: ...
+
+    def controlled(self, options: AnalysisOptions, log: CommandLog) -> AbstractAsyncContextManager[RunControl]:
+        """Give the control of the run for a block, driven from elsewhere."""
+        ...
+
+    def turn(self, server: str, control: RunControl) -> AbstractAsyncContextManager[None]:
+        """Wait until no other process lists the keys of a server, or until the run is to end."""
+        ...
+
+
+def collect(part: ClusterPart, options: AnalysisOptions, parent: Starter | None = None) -> WorkerResult:
     """Inspect a part of a cluster, and return its sums; raises an RtuiError if it is not possible.
 
     Needs nothing of the process but rtui: it connects by itself, and its arguments and result can be pickled, passwords
@@ -109,12 +130,21 @@ def collect(part: ClusterPart, options: AnalysisOptions, parent: Parent | None =
 
 
 @for_purpose(Purpose.INSPECTION)
-async def _collect(part: ClusterPart, options: AnalysisOptions, parent: Parent | None) -> WorkerResult:
+async def _collect(part: ClusterPart, options: AnalysisOptions, parent: Starter | None) -> WorkerResult:
     await asyncio.to_thread(import_counting)
     log = CommandLog()
-    control = RunControl(options.pace) if parent is None else parent.control(options, log)
+    if parent is None:
+        return await _collected(part, options, RunControl(options.pace), log, None)
+    async with parent.controlled(options, log) as control:
+        return await _collected(part, options, control, log, parent)
+
+
+async def _collected(
+    part: ClusterPart, options: AnalysisOptions, control: RunControl, log: CommandLog, parent: Starter | None
+) -> WorkerResult:
     deployment = Deployment(part.target, log)
     failures: list[RtuiError] = []
+    made: AnalysisPass | None = None
 
     def failed(failure: RtuiError) -> None:
         failures.append(failure)
@@ -141,17 +171,38 @@ async def _collect(part: ClusterPart, options: AnalysisOptions, parent: Parent |
         await in_slices(made.findings.add_held())
         sums = made.findings.collected()
         notes = (*deployment.notes, *made.notes)
-        return WorkerResult(sums, ScanPart.ended(scan, _keys(made), part.slots), made.nodes.facts(), notes)
+        rows = 0
+        if made.writer is not None:
+            await asyncio.to_thread(made.writer.end, _head(made, scan, deployment, notes))
+            rows = made.writer.height
+        return WorkerResult(sums, ScanPart.ended(scan, _keys(made), part.slots), made.nodes.facts(), notes, rows)
     finally:
+        if made is not None and made.writer is not None:
+            await asyncio.to_thread(made.writer.close)
         await deployment.close()
         log.end()
+
+
+def _head(made: AnalysisPass, scan: Scan, deployment: Deployment, notes: Sequence[SafeText]) -> Head:
+    """Return what a file of the keys of a part says of them."""
+    found, why_ended = made.findings, made.control.stop_reason
+    size = made.nodes.size if made.only.is_open else None
+    counted = Counted(found.keys, found.unread_keys, found.vanished_keys)
+    return head(
+        *(deployment.home, made.nodes.pipelines),
+        scope=made.scope,
+        coverage=coverage_of(counted, scan, scan.progress, size=size, why_ended=why_ended),
+        cost=made.cost,
+        notes=(*scan.notes, *notes),
+        is_whole_cluster=True,
+    )
 
 
 def _keys(made: AnalysisPass) -> int:
     return made.findings.keys + made.findings.unread_keys
 
 
-async def _tell(parent: Parent, made: AnalysisPass, scan: Scan) -> NoReturn:
+async def _tell(parent: Starter, made: AnalysisPass, scan: Scan) -> NoReturn:
     while True:
         parent.send(ScanPart.of(scan, _keys(made)))
         await asyncio.sleep(TELL_EVERY_S)
@@ -174,8 +225,9 @@ class Parent:
         self._sink.write(data)
         self._sink.flush()
 
-    def control(self, options: AnalysisOptions, log: CommandLog) -> RunControl:
-        """Return the control of this worker's run, driven from now on by messages of the parent."""
+    @contextlib.asynccontextmanager
+    async def controlled(self, options: AnalysisOptions, log: CommandLog) -> AsyncIterator[RunControl]:
+        """Give the control of this worker's run, driven from now on by messages of the parent."""
         made, loop = WorkerControl(options, self), asyncio.get_running_loop()
         if self.work.logs:
             log.on_over.append(self.send)
@@ -188,7 +240,7 @@ class Parent:
             os._exit(1)
 
         threading.Thread(target=listen, name="rtui parent", daemon=True).start()
-        return made
+        yield made
 
     def _take(self, message: Stop | Turn, control: RunControl) -> None:
         if isinstance(message, Stop):
@@ -215,7 +267,7 @@ class Parent:
 class WorkerControl(RunControl):
     """Controls the run of a worker: a node's turn is one among all processes as well."""
 
-    def __init__(self, options: AnalysisOptions, parent: Parent) -> None:
+    def __init__(self, options: AnalysisOptions, parent: Starter) -> None:
         super().__init__(options.pace)
         self._parent = parent
         self._servers: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -357,10 +409,15 @@ def divided(sizes: Mapping[str, int | None], most: int) -> list[list[str]]:
     return lists
 
 
-def parts_of(
-    nodes: Sequence[NodeInspection], deployment: Deployment, began_at_s: float, most: int
-) -> list[ClusterPart]:
-    """Return parts of a cluster, each with a reachable node; slots that no node serves are in the first."""
+def parted(
+    made: AnalysisPass, options: AnalysisOptions, deployment: Deployment, most: int
+) -> tuple[list[ClusterPart], PartedScan, AnalysisOptions]:
+    """Return at most `most` parts of a pass that has begun, each with a reachable node, their scan and their options.
+
+    Slots that no node serves are in the first part.
+    """
+    nodes = made.nodes.all
+    made.choose_columns()
     sizes = {node.node.id: node.size for node in nodes if node.failure is None}
     lists = divided(sizes, most)
     lists[-1] += [node.node.id for node in nodes if node.failure is not None]
@@ -368,10 +425,38 @@ def parts_of(
     unserved = frozenset(range(SLOTS)).difference(*slots.values())
     found = [frozenset[int]().union(*(slots[one] for one in some)) for some in lists]
     found[0] |= unserved
-    return [
-        ClusterPart(deployment.target_of(some[0]), frozenset(some), of_part, began_at_s)
+    parts = [
+        ClusterPart(deployment.target_of(some[0]), frozenset(some), of_part)
         for some, of_part in zip(lists, found, strict=True)
     ]
+    scan = made.work = PartedScan(made.control, [len(part.nodes) for part in parts])
+    options = replace(
+        options,
+        workers=1,
+        dask=None,
+        columns=made.scope.columns,
+        budget_s=None,
+        keep_rows=0,
+        write_to=None,
+        began_at_s=made.began_at_s,
+    )
+    return parts, scan, options
+
+
+async def adopted(made: AnalysisPass, found: WorkerResult) -> None:
+    """Learn of the nodes of a part from its result."""
+    failure = await failure_of(made.nodes.adopt(found.nodes), name="rtui nodes of a worker")
+    made.notes += [note for note in found.notes if note not in made.notes]
+    if failure is not None:
+        made.notes.append(SafeText(f"A new node could not be read: {failure.happened}"))
+
+
+def lost(part: ClusterPart, before: ScanPart, nodes: InspectedNodes, why: SafeText) -> ScanPart:
+    """Return what is left of a part whose results are lost."""
+    known = {node.node.id: frozenset(each_slot(node.slots or ())) for node in nodes.all}
+    gone = {one: (nodes.label_of(one), known.get(one, frozenset())) for one in part.nodes}
+    unserved = part.slots.difference(*(slots for _, slots in gone.values()))
+    return ScanPart.lost(before, {**gone, "": (SafeText(""), unserved)}, why)
 
 
 async def collect_in_workers(made: AnalysisPass, options: AnalysisOptions, deployment: Deployment, most: int) -> None:
@@ -379,26 +464,20 @@ async def collect_in_workers(made: AnalysisPass, options: AnalysisOptions, deplo
 
     The nodes of a process that ends early are lost, and the report names their slots; all others go on.
     """
-    nodes, log, turns = made.nodes, deployment.log, ServerTurns()
-    control, adding = made.control, asyncio.Lock()
-    made.choose_columns()
-    parts = parts_of(nodes.all, deployment, made.began_at_s, most)
-    scan = made.work = PartedScan(control, [len(part.nodes) for part in parts])
-    options = replace(options, workers=1, columns=made.scope.columns, budget_s=None, keep_rows=0)
+    log, turns, control, adding = deployment.log, ServerTurns(), made.control, asyncio.Lock()
+    parts, scan, options = parted(made, options, deployment, most)
     workers = [Worker(number, part, scan, turns, log) for number, part in enumerate(parts)]
 
     async def run(worker: Worker) -> None:
         failure = await failure_of(worker.run(options), name="rtui worker")
         found = worker.found
-        if failure is not None or found is None:
-            scan.parts[worker.number] = _lost(worker, nodes, failure.happened if failure else SafeText(""))
+        if failure is not None or found is None or found.sums is None:
+            why = failure.happened if failure else SafeText("")
+            scan.parts[worker.number] = lost(worker.part, scan.parts[worker.number], made.nodes, why)
             return
         async with adding:
             await in_slices(made.findings.merge(found.sums))
-            adopted = await failure_of(nodes.adopt(found.nodes), name="rtui nodes of a worker")
-        made.notes += [note for note in found.notes if note not in made.notes]
-        if adopted is not None:
-            made.notes.append(SafeText(f"A new node could not be read: {adopted.happened}"))
+            await adopted(made, found)
         scan.parts[worker.number] = found.scan
 
     def changed() -> None:
@@ -418,10 +497,3 @@ async def collect_in_workers(made: AnalysisPass, options: AnalysisOptions, deplo
         control.on_change.remove(changed)
         await asyncio.gather(*(worker.end() for worker in workers))
     scan.end()
-
-
-def _lost(worker: Worker, nodes: InspectedNodes, why: SafeText) -> ScanPart:
-    known = {node.node.id: frozenset(each_slot(node.slots or ())) for node in nodes.all}
-    lost = {one: (nodes.label_of(one), known.get(one, frozenset())) for one in worker.part.nodes}
-    unserved = worker.part.slots.difference(*(slots for _, slots in lost.values()))
-    return ScanPart.lost(worker.scan.parts[worker.number], {**lost, "": (SafeText(""), unserved)}, why)

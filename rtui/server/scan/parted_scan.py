@@ -105,7 +105,7 @@ class PartedScan:
     def state(self) -> ScanState:
         states = {part.progress.state for part in self.parts}
         if self._took_s is not None:
-            if states == {ScanState.FAILED}:
+            if states == {ScanState.FAILED} and not self.control.is_stopped:
                 return ScanState.FAILED
             return ScanState.DONE if states == {ScanState.DONE} else ScanState.STOPPED
         if self._began_at is None:

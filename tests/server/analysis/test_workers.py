@@ -469,7 +469,7 @@ def test_browsing_says_which_commands_have_workers(capsys: pytest.CaptureFixture
 
 
 async def test_a_process_that_cannot_begin_says_why() -> None:
-    part = ClusterPart(Target(port=free_port()), frozenset({"a"}), frozenset({1}), time.time())
+    part = ClusterPart(Target(port=free_port()), frozenset({"a"}), frozenset({1}))
     worker = Worker(0, part, PartedScan(RunControl(), [1]), ServerTurns(), CommandLog())
     await worker.start()
     try:
@@ -483,7 +483,7 @@ async def test_a_process_that_cannot_begin_says_why() -> None:
 def test_a_process_ends_with_its_pipe() -> None:
     """So it does where the system does not end it with its parent."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
-        part = ClusterPart(Target(port=mute.getsockname()[1]), frozenset({"a"}), frozenset({1}), time.time())
+        part = ClusterPart(Target(port=mute.getsockname()[1]), frozenset({"a"}), frozenset({1}))
         words = [sys.executable, "-c", PROGRAM, str(os.getpid()), serve.__module__, serve.__name__, *sys.path]
         with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdin is not None
