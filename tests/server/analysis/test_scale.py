@@ -30,7 +30,6 @@ from rtui.server.scan.pace import Pace
 from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import Target
 from rtui.table.aggregates import Aggregates, Collected
-from tests.certificates import Certificates, certificates
 from tests.clusters import cluster_of
 from tests.conftest import require
 from tests.made_report import head
@@ -38,8 +37,8 @@ from tests.server.analysis.test_cluster_analysis import analysing
 from tests.server.analysis.test_cluster_analysis import report_of as report_on
 from tests.server.analysis.test_workers import MANY, MINUTE_S, PASSWORD, SEED, assert_same, planted, uncovered
 from tests.server.targets import eventually, impatient, target_of
-from tests.servers import CHECKOUT, wait_until
-from tests.table.drawn_rows import table_of
+from tests.servers import CHECKOUT, Certificates, certificates, wait_until
+from tests.table.naive import table_of
 
 LOCAL = DaskOptions(workers=3)
 
