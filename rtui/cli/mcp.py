@@ -170,7 +170,7 @@ async def _serve(
 ) -> None:
     """Connect and answer until standard input ends; raises as `connected`."""
     from rtui.cli.mcp_session import Tools  # noqa: PLC0415 - the help must not wait for it
-    from rtui.cli.run import Interrupts, analyse_keys, connected  # noqa: PLC0415
+    from rtui.cli.run import Interrupts, analyse_files, connected  # noqa: PLC0415
     from rtui.server.options import KEPT_ROWS, AnalysisOptions  # noqa: PLC0415
     from rtui.server.user.ending_signals import EndedBySignal  # noqa: PLC0415
 
@@ -180,7 +180,7 @@ async def _serve(
             await _answer(Tools(deployment, limits, **given), *streams)
         return
     options = AnalysisOptions(separators=given["separators"], registry=given["registry"], keep_rows=KEPT_ROWS)
-    result = analyse_keys([target.keys], options)
+    result = analyse_files([target.keys], options)
     assert result.report is not None  # noqa: S101 - nothing interrupts it
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - a coroutine runs in one

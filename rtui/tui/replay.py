@@ -34,12 +34,12 @@ from rtui.keyspace.text.glob import check_pattern
 from rtui.registry.load import read_registry
 from rtui.registry.registry import Registry, RegistryError
 from rtui.server.browsing.session import BrowsingSession
-from rtui.server.chance import seeded
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import BrowseOptions
 from rtui.server.recording.document import Cursor, Header, Input, Key, Mouse, Paste, Recording, RecordingError, Resize
 from rtui.server.recording.player import Player, ReplayClock
 from rtui.server.scan.progress import ScanState
+from rtui.server.wall_clock import seeded
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.dial import dialled_by
 from rtui.server.wire.target import Target, Timeouts, Way

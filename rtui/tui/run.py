@@ -13,9 +13,9 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from rtui.server.chance import seeded
 from rtui.server.options import BrowseOptions
 from rtui.server.user.known_servers import RecentServers
+from rtui.server.wall_clock import seeded
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import end_task, start_supervised
 from rtui.tui.app import RtuiApp

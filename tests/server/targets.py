@@ -13,9 +13,9 @@ from typing import Any, Final
 import pytest
 import redis
 
-from rtui.server.chance import seeded
 from rtui.server.guard.command import Command
 from rtui.server.scan.scan import Scan
+from rtui.server.wall_clock import seeded
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectFailure, Reply, ServerError
 from rtui.server.wire.lane import Lane

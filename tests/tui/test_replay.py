@@ -15,11 +15,11 @@ from click.testing import CliRunner
 from rich.cells import cell_len
 
 from rtui.cli.browse import replay_command
-from rtui.server.chance import seeded
 from rtui.server.options import BrowseOptions
 from rtui.server.recording.document import End, Header, Key, Recording, RecordingError, Resize, read_recording
 from rtui.server.recording.player import ReplayClock
 from rtui.server.recording.recorder import Recorder
+from rtui.server.wall_clock import seeded
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.kit.settings import Settings, SettingsFile

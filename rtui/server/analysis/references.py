@@ -24,7 +24,6 @@ from rtui.registry.expectations import Reference, ReferenceSource
 from rtui.registry.patterns import Literal, Pattern
 from rtui.registry.registry import Registry
 from rtui.server import wall_clock
-from rtui.server.chance import new_random
 from rtui.server.deployment.nodes import Deployment, ScannedCluster
 from rtui.server.facts.key_facts import key_preview
 from rtui.server.facts.keys import KeyQuestions
@@ -35,6 +34,7 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
+from rtui.server.wall_clock import new_random
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.supervised_tasks import failure_of
 

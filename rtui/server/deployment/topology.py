@@ -27,8 +27,8 @@ from typing import Final
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
-from rtui.server.chance import new_random
 from rtui.server.scan.slot_ledger import moving_slots, own_line, served_slots
+from rtui.server.wall_clock import new_random
 from rtui.server.wire.command_log import CommandLog, Purpose, sent_for
 from rtui.server.wire.errors import ConnectFailure, FailureKind, Reply, RtuiError, ServerError
 from rtui.server.wire.failures import refusal

@@ -42,7 +42,6 @@ from typing import TYPE_CHECKING, Final
 
 from rtui.keyspace.types import type_of
 from rtui.server import guard, wall_clock
-from rtui.server.chance import new_random
 from rtui.server.facts.answers import expected
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES
 from rtui.server.guard.evidence import MemoryCost, MemoryUsagePolicy
@@ -60,6 +59,7 @@ from rtui.server.inspection.queries import (
 from rtui.server.inspection.tables import InspectedBatch, TableFindings, Tables
 from rtui.server.scan.node import EngineQueries, KeyQueries
 from rtui.server.scan.server_time import CostWatch
+from rtui.server.wall_clock import new_random
 from rtui.server.wire.capability import refuses_fact
 from rtui.server.wire.errors import Reply, ServerBusyError
 from rtui.server.wire.identity import parse_info, parse_number

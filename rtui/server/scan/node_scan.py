@@ -21,7 +21,6 @@ from typing import Final
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
-from rtui.server.chance import new_random
 from rtui.server.scan.cursor import POSITION_END, Dialect, dialect_of
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.page import BeginAgainError, scan_page
@@ -29,6 +28,7 @@ from rtui.server.scan.pipeline import ScanPipeline
 from rtui.server.scan.progress import NodeProgress, ScanNote, ScanState, Speedometer
 from rtui.server.scan.ranges import CursorOrderError
 from rtui.server.scan.run_control import RunControl
+from rtui.server.wall_clock import new_random
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection, Lost
 from rtui.server.wire.errors import ConnectionLost, Reply, RtuiError, ScanRefusedError, ServerBusyError

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from rtui.server import guard
-from rtui.server.chance import new_random
 from rtui.server.guard.command import scan_template
 from rtui.server.scan.cursor import POSITION_END, Dialect
 from rtui.server.scan.listing import Listing
@@ -27,6 +26,7 @@ from rtui.server.scan.progress import Cost, ScanNote
 from rtui.server.scan.ranges import Range
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.server_time import ScanProbe, ServerClock
+from rtui.server.wall_clock import new_random
 from rtui.server.wire.errors import Reply, ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
 

@@ -33,11 +33,11 @@ from rtui.keyspace.slices import Slices
 from rtui.keyspace.slots import SLOTS, each_slot, key_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
-from rtui.server.chance import new_random
 from rtui.server.guard.command import Command
 from rtui.server.scan.cursor import POSITION_END, Dialect
 from rtui.server.scan.page import UNKNOWN_FACTOR, is_temporary, key_count, scan_page
 from rtui.server.scan.run_control import YIELD_S, RunControl
+from rtui.server.wall_clock import new_random
 from rtui.server.wire.errors import ConnectionLost, Reply, RtuiError, ScanRefusedError, ServerBusyError, ServerError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.opening import backoff_s

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rtui.keyspace.text.display import SafeText
-from rtui.server.chance import is_recorded
 from rtui.server.scan.cluster_scan import ClusterScan, UncoveredByNode, reason_of, repeats_note
 from rtui.server.scan.compiled_scan import CompiledPipeline
 from rtui.server.scan.listing import Listing
@@ -20,6 +19,7 @@ from rtui.server.scan.progress import Cost, NodeProgress, Progress, ScanNote, Sc
 from rtui.server.scan.ranges import CursorSpan
 from rtui.server.scan.run_control import NODES_AT_ONCE, RunControl
 from rtui.server.scan.slot_ledger import MOST_BYTES, ClusterSlots
+from rtui.server.wall_clock import is_recorded
 from rtui.server.wire.supervised_tasks import failure_of
 
 NAMED: Final = 3

@@ -7,9 +7,9 @@ import tempfile
 from pathlib import Path
 from random import Random
 
-from rtui.server.chance import seeded
 from rtui.server.options import BrowseOptions
 from rtui.server.recording.recorder import Recorder
+from rtui.server.wall_clock import seeded
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from tests.servers import Server, binaries, running
