@@ -79,10 +79,14 @@ class Examples:
         made._take(self.rows.with_columns(pl.Series("node", nodes)))
         return made
 
-    def merge(self, other: Examples) -> None:
-        """Choose examples from another table, whose nodes have the same numbers."""
-        self._grow(len(other._limits))
-        self._take(other.rows)
+    def merge(self, other: Examples, to: Whole) -> None:
+        """Choose examples from another table, whose node i is here `to[i]`; several may be one."""
+        if not other.rows.height:
+            return
+        self._grow(int(to.max()) + 1)
+        nodes = to[other.rows["node"].to_numpy()]
+        may_be = pl.Series(other.rows["checksum"].to_numpy() <= self._limits[nodes])
+        self._take(other.rows.with_columns(pl.Series("node", nodes)).filter(may_be))
 
     def by_node(self) -> dict[int, list[tuple[int, bytes]]]:
         """Return the checksums and keys of each node that has any, in order."""

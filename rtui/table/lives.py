@@ -140,15 +140,23 @@ class Lives:
         new = sizes > self._least_large.rows[groups, 0]
         if not new.any():
             return
-        groups = np.concatenate((self.largest[0], groups[new]))
-        sizes = np.concatenate((self.largest[1], sizes[new]))
+        groups, sizes = groups[new], sizes[new]
+        is_changed = np.zeros(len(self._least_large.rows), np.bool_)
+        is_changed[groups] = True
+        before, before_sizes = self.largest
+        changes = is_changed[before]
+        groups = np.concatenate((before[changes], groups))
+        sizes = np.concatenate((before_sizes[changes], sizes))
         order = np.lexsort((-sizes, groups))
         groups, sizes = groups[order], sizes[order]
         places = ranks(groups)
-        kept = places < MOST_LARGE
-        self.largest = groups[kept], sizes[kept]
         last = places == MOST_LARGE - 1
         self._least_large.rows[groups[last], 0] = sizes[last]
+        kept = places < MOST_LARGE
+        groups = np.concatenate((before[~changes], groups[kept]))
+        sizes = np.concatenate((before_sizes[~changes], sizes[kept]))
+        order = np.argsort(groups, kind="stable")
+        self.largest = groups[order], sizes[order]
 
     def taken(self, to: Whole) -> Lives:
         """Return the same under other numbers: group i becomes `to[i]`, several may become one."""
@@ -177,18 +185,18 @@ class Lives:
             self._keep_largest(tree.parents[groups[here]], sizes[here])
             groups, sizes = self.largest
 
-    def merge(self, other: Lives) -> None:
-        """Add another table of the same start, whose groups have the same numbers."""
-        self.sums.merge(other.sums)
+    def merge(self, other: Lives, to: Whole) -> None:
+        """Add another table of the same start, whose group i is here `to[i]`; several may be one."""
+        self.sums.merge(other.sums, to)
         carried(self.sums.rows[:, LOW:])
-        self.squares.merge(other.squares)
-        self.bins.merge(other.bins)
-        self.greatest.merge(other.greatest)
-        self._keep_largest(*other.largest)
+        self.squares.merge(other.squares, to)
+        self.bins.merge(other.bins, to)
+        self.greatest.merge(other.greatest, to)
+        self._keep_largest(to[other.largest[0]], other.largest[1])
         coarseness = max(self.coarseness, other.coarseness)
         self._join(coarseness)
         if other.coarseness < coarseness:
             other = other.taken(np.arange(len(other.sums.rows)))
             other._join(coarseness)
-        self._expiries.merge(other._expiries)
+        self._expiries.merge(other._expiries, to)
         self._coarsen()

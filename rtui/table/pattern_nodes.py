@@ -212,6 +212,9 @@ def is_generic(name: Name) -> bool:
 
 _NONE_LOST: Final = False, False
 
+_OF_KINDS: Final = {_LITERAL: 0x165667B19E3779F9, _PATTERN: 0x9E3779B97F4A7C15, _OTHER: 0xC2B2AE3D27D4EB4F}
+"""By kind, a part of the hash of a path."""
+
 T = TypeVar("T")
 
 
@@ -547,11 +550,13 @@ class PatternNodes:
         is_heavy: NDArray[np.bool_] = (left > cut).any(axis=1)
         return is_heavy
 
-    def _path_hashes(self) -> Hashes:
+    def _path_hashes(self, *, tell_kinds: bool = False) -> Hashes:
         """Return by node a hash of its path, the same in any process."""
         of_separators = dict(zip(some := [*set(self.separators)], mixed(text_hashes(some)).tolist(), strict=True))
         found = text_hashes(self.segments)
         found += np.array([of_separators[separator] for separator in self.separators], np.uint64)
+        if tell_kinds:
+            found = mixed(found + np.array([_OF_KINDS[kind] for kind in self.kinds], np.uint64))
         _, parents, levels = self._places()
         order = np.argsort(levels, kind="stable")
         ends = np.searchsorted(levels[order], np.arange(1, int(levels.max()) + 2))
@@ -591,10 +596,23 @@ class PatternNodes:
                 self._alike[self.parents[node], numbered, self.separators[node]][node] = None
         return renumbered
 
+    def _nodes_like(self, other: PatternNodes) -> NDArray[np.int32]:
+        """Return by node of another tree the node at the same path here, -1 where there is none."""
+        live, wanted = self._live(), other._live()
+        here, there = self._path_hashes(tell_kinds=True)[live], other._path_hashes(tell_kinds=True)[wanted]
+        order = np.argsort(here)
+        at = order[np.minimum(np.searchsorted(here, there, sorter=order), len(order) - 1)]
+        found = np.full(len(other), -1, np.int32)
+        found[wanted] = np.where(here[at] == there, live[at], -1)
+        found[ROOT] = ROOT
+        return found
+
     def merge(self, other: PatternNodes) -> NDArray[np.int32]:
         """Add the nodes of another tree with the same separators; returns the own id of each of its ids."""
-        found = np.zeros(len(other), np.int32)
+        found = self._nodes_like(other)
         for node in other.live():
+            if found[node] >= 0:
+                continue
             parent, name = int(found[other.parents[node]]), other.name(node)
             target = ROOT if node == ROOT else parent
             if node != ROOT and self.kinds[parent] is not _OTHER:
@@ -602,9 +620,11 @@ class PatternNodes:
                 if self.kinds[target] is _PATTERN and name[2] is _LITERAL:
                     self._lost_names.append((target, name[0]))
             found[node] = target
-            self._lose(target, other.has_lost[node])
-            if (paid := other.paid.get(node)) is not None:
-                self._pay(target, *paid)
+        for node, has_lost in enumerate(other.has_lost):
+            if has_lost != _NONE_LOST and other._into[node] == node:
+                self._lose(int(found[node]), has_lost)
+        for node, paid in other.paid.items():
+            self._pay(int(found[node]), *paid)
         found = found[other.own()]
         for column, added in ((self.keys, other.keys), (self.memory, other.memory)):
             np.add.at(column, found, added)

@@ -239,6 +239,7 @@ class Patterns(PatternNodes):
     def __init__(self, separators: Separators, depth: int | None = None, most: int = MOST_NODES) -> None:
         super().__init__(separators.values, most)
         self.depth = DEEPEST_LEVEL if depth is None else max(0, min(depth, DEEPEST_LEVEL))
+        self._given = separators, depth, most
         self._splitter = SegmentSplitter(separators, self.depth)
         self._forms = Forms(self.identifiers)
         self._separators = (b"", *separators.values)
@@ -256,6 +257,12 @@ class Patterns(PatternNodes):
         self._is_pattern: NDArray[np.bool_] = np.empty(0, bool)
         self._is_rest: NDArray[np.bool_] = np.empty(0, bool)
         """By node: the hash of its name, whether it stands for names of a form, and for the rest of its parent."""
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what is only remembered to place names sooner."""
+        made = Patterns(*self._given)
+        remembered = ("_splitter", "_forms", "_index", "_indexed", "_names", "_is_pattern", "_is_rest", "_before")
+        return vars(self) | {name: vars(made)[name] for name in remembered}
 
     def place(self, table: pl.DataFrame) -> NDArray[np.int32]:
         """Return the node of each row of a table with the columns `name` and `raw`, and `memory_bytes` if known."""

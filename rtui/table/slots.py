@@ -160,7 +160,8 @@ class HeavyTags:
         self._join(new, 0)
 
     def merge(self, other: HeavyTags) -> None:
-        self._join(other.rows, other.floor)
+        if other.rows.height or other.floor:
+            self._join(other.rows, other.floor)
 
     def _join(self, rows: pl.DataFrame, floor: int) -> None:
         """Add counts of other keys, whose tags that are not among them have had `floor` keys at most."""

@@ -45,6 +45,11 @@ def grouped(operation: np.ufunc, keys: Whole, *columns: NDArray[Any]) -> tuple[W
     return ordered[starts], [operation.reduceat(column[order], starts, axis=0) for column in columns]
 
 
+def are_distinct(numbers: Whole) -> bool:
+    """Return whether none of these numbers, from 0 on, is there twice."""
+    return not len(numbers) or int(np.bincount(numbers).max()) == 1
+
+
 def ranks(keys: Whole) -> Whole:
     """Return the index of each row among the rows with its key, from 0; equal keys must be adjacent."""
     if not len(keys):
@@ -193,9 +198,14 @@ class Dense:
         for nodes in tree.deepest_first:
             self.add(*_first(grouped(self._operation, tree.parents[nodes], self.rows[nodes])))
 
-    def merge(self, other: Dense) -> None:
-        """Add the rows of another table, whose groups have the same numbers."""
-        self.add(np.arange(len(other.rows)), other.rows)
+    def merge(self, other: Dense, to: Whole) -> None:
+        """Add the rows of another table, whose group i is here `to[i]`; several may be one."""
+        rows = other.rows[: len(to)]
+        to = to[: len(rows)]
+        if are_distinct(to):
+            self.add(to, rows)
+        else:
+            self.add(*_first(grouped(self._operation, to, rows)))
 
 
 class Sparse:
@@ -258,10 +268,26 @@ class Sparse:
             above = (parents << self.bits) | (keys & ((1 << self.bits) - 1)), values
         self._parts, self._settled = parts, 0
 
-    def merge(self, other: Sparse) -> None:
-        """Add the rows of another table, whose groups have the same numbers."""
+    def merge(self, other: Sparse, to: Whole) -> None:
+        """Add the rows of another table, whose group i is here `to[i]`; several may be one.
+
+        What has a row already is added to it, so that only new rows are ever sorted.
+        """
         groups, buckets, columns = other.settle()
-        self.add(groups, buckets, *columns)
+        if not len(groups):
+            return
+        groups = to[groups]
+        if not self._settled or not are_distinct(to):
+            self.add(groups, buckets, *columns)
+            return
+        known, mine = self._parts[0]
+        keys = (groups << self.bits) | buckets
+        at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        has_row = known[at] == keys
+        for column, added in zip(mine, columns, strict=True):
+            column[at[has_row]] += added[has_row]
+        is_new = ~has_row
+        self.add(groups[is_new], buckets[is_new], *(column[is_new] for column in columns))
 
 
 BUCKET_BITS: Final = 11
@@ -313,9 +339,9 @@ class Spreads:
         self.greatest.add_up(tree)
         self.buckets.add_up(tree)
 
-    def merge(self, other: Spreads) -> None:
-        """Add the sizes of another table, whose groups have the same numbers."""
-        self.sums.merge(other.sums)
+    def merge(self, other: Spreads, to: Whole) -> None:
+        """Add the sizes of another table, whose group i is here `to[i]`; several may be one."""
+        self.sums.merge(other.sums, to)
         carried(self.sums.rows[:, 1:])
-        self.greatest.merge(other.greatest)
-        self.buckets.merge(other.buckets)
+        self.greatest.merge(other.greatest, to)
+        self.buckets.merge(other.buckets, to)

@@ -116,8 +116,13 @@ class Tops:
         return rows
 
     def merge(self, other: Tops) -> None:
-        if other.rows.height:
-            self._join(other.rows)
+        """Add the rows of other lists that are not below the last ones of their full lists here."""
+        rows = other.rows
+        which = zip(rows["measure"].to_list(), rows["of_type"].to_list(), strict=True)
+        floors = [self._floors.get(one, (NONE, b""))[0] for one in which]
+        rows = rows.filter(rows["value"] >= pl.Series(floors, dtype=pl.Int64))
+        if rows.height:
+            self._join(rows)
 
     def _join(self, rows: pl.DataFrame) -> None:
         which = ["measure", "of_type"]
