@@ -131,7 +131,6 @@ class ReplayApp(RtuiApp):
         except msgspec.ValidationError:
             settings.settings = Settings()
         super().__init__(replay_options(header), palette=palette, settings=settings)
-        self._label = display_text(f"replay of {header.server}")
         self.recording, self.clock, self.player = recording, clock, player
         self.fed = 0
         """The number of inputs fed."""
@@ -322,7 +321,12 @@ def replay_options(header: Header) -> BrowseOptions:
     except ValueError:
         raise RecordingError("Its options are unknown to this version.") from None
     return BrowseOptions(
-        target=Target(db=header.db, protocol=header.protocol, way=NEVER_LATE),
+        target=Target(
+            db=header.db,
+            protocol=header.protocol,
+            way=NEVER_LATE,
+            shown_as=display_text(f"replay of {header.server}"),
+        ),
         separators=separators,
         match=match,
         key_type=key_type,

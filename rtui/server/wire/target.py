@@ -342,7 +342,7 @@ class Target:
     registry: str | None = None
     """The profile's registry: a file, or the name of one that ships with rtui."""
     shown_as: SafeText | None = None
-    """The label of a server that rtui has started, in place of its socket's path."""
+    """The label of a server that rtui has started, or of a recording, in place of an address."""
     labels: tuple[tuple[SafeText, SafeText], ...] = ()
     """Names and values by which servers of a fleet are grouped, each name once."""
     dump: DumpFile | None = None
