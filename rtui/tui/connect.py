@@ -186,7 +186,6 @@ class ConnectScreen(CommandScreen[None]):
 
     @on(PasswordInput.Submitted)
     def _password_typed(self, event: PasswordInput.Submitted) -> None:
-        """Try again with the typed password; nothing of it is kept on screen."""
         event.stop()
         typed, of_key = Secret(event.value), self.password_input.is_of_key
         self.password_input.value = ""
@@ -198,7 +197,6 @@ class ConnectScreen(CommandScreen[None]):
             self._show(self._make)
 
     def _show(self, make: MakeLines) -> None:
-        """Show lines in the card, which is as high as they need."""
         self._make = make
         width = max(MIN_CARD_CELLS, min(CARD_CELLS, self.size.width - 2))
         self.card.styles.width = width

@@ -54,9 +54,9 @@ def order_of(sort: str | None, *, is_reversed: bool) -> MatchOrder | None:
 def new_rows(
     session: BrowsingSession,
     query: Query,
-    columns: Sequence[str] = found_rows.USUAL,
-    sort: str | None = None,
-    note: str = "",
+    columns: Sequence[str],
+    sort: str | None,
+    note: str,
     *,
     is_reversed: bool = False,
     asks_server: bool = False,
@@ -64,10 +64,9 @@ def new_rows(
     """Return the rows of a new search, which has not begun; with `sort`, of the first keys of all by that column."""
     shown = found_rows.columns_for(query, (*columns, found_rows.SORTS[sort].column.id) if sort else columns)
     order = order_of(sort, is_reversed=is_reversed)
-    if order is None:
-        search = session.search(query, found_rows.facts_of(shown), asks_server=asks_server)
-        return found_rows.FoundRows(search, shown, note=note)
     search = session.search(query, found_rows.facts_of(shown), order, asks_server=asks_server)
+    if order is None:
+        return found_rows.FoundRows(search, shown, note=note)
     return found_rows.FoundRows(search, shown, sort, is_reversed, note=note)
 
 
@@ -85,31 +84,22 @@ class FindScreen(RunScreen[bytes | None]):
         rows: found_rows.FoundRows,
         vocabulary: Callable[[], Vocabulary],
         *,
-        settings: SettingsFile | None = None,
-        keep: Callable[[found_rows.FoundRows], object] = lambda rows: None,
+        settings: SettingsFile,
+        keep: Callable[[found_rows.FoundRows], object],
     ) -> None:
-        """`rows` are of a search, new or as they were left.
-
-        `keep` is called with the rows of another search that replaces this one.
-        """
+        """`rows` are as they were left; `keep` is called with the rows of another search that replaces this one."""
         super().__init__()
         self._keep = keep
         self.session = session
-        self.view = FoundView(rows, id="found")
-        self.view.body.clock = session.clock
+        self.view = FoundView(rows, session.clock)
         self._label = session.target.label
         self.title_bar = TitleBar()
         self.query_bar = LinkedBar(lambda span: "find.edit" if span.role is Role.ACCENT else None, id="found-query")
         self.status_bar = LinkedBar(lambda span: run_action_of(span, Owner.FIND), id="status")
         self.notes = LinePanel(id="found-notes")
         self.nothing = LinePanel(id="found-nothing")
-        self.query_input = QueryLine(
-            "text, a glob, or terms such as ttl:none size>1M",
-            vocabulary,
-            SettingsFile() if settings is None else settings,
-            session.target,
-            id="query",
-        )
+        hint = "text, a glob, or terms such as ttl:none size>1M"
+        self.query_input = QueryLine(hint, vocabulary, settings, session.target, id="query")
         self.file_input = self.file_line()
         self.typed = (self.query_input, self.file_input)
         self._seen: object = None

@@ -101,9 +101,9 @@ class FleetStates(TablesStates):
 class FleetView(TablesView):
     """Shows one list of a panel."""
 
-    def __init__(self, states: FleetStates, *, id: str | None = None) -> None:
+    def __init__(self, states: FleetStates) -> None:
         self._note = LinePanel(id="server-notes")
-        super().__init__(self._note, id=id)
+        super().__init__(self._note)
         self.states: FleetStates = states
 
     def compose(self) -> ComposeResult:
@@ -150,7 +150,7 @@ class FleetScreen(PanelScreen[None]):
         """Whether its health is to be shown, not its keys."""
 
     def __init__(self, fleet: Fleet, states: FleetStates) -> None:
-        super().__init__(FleetView(states, id="panel"), Bar(id="node"), remedy="fleet.ask")
+        super().__init__(FleetView(states), Bar(id="node"), remedy="fleet.ask")
         self.fleet = fleet
         self._servers: Sequence[FleetServer] = ()
 

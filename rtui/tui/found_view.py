@@ -26,7 +26,6 @@ from rtui.analysis.query.terms import GLOB, REGEX, TEXT
 from rtui.analysis.report.document import KeyRecord
 from rtui.analysis.report.tables.table import Cell, Column, Table, cell_text
 from rtui.keyspace.text.display import SafeText
-from rtui.server import wall_clock
 from rtui.tui.found_rows import COLUMNS, EXPIRED, SORTS, FoundRows, cell
 from rtui.tui.kit.choice import sort_commands
 from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand, bindings, move_commands
@@ -222,11 +221,9 @@ class FoundBody(OpenRows, can_focus=True):
     class Moved(Message):
         """The cursor has moved."""
 
-    def __init__(
-        self, rows: FoundRows, clock: Callable[[], float] = wall_clock.now_s, *, id: str | None = None
-    ) -> None:
-        super().__init__(id=id)
-        self.clock = clock
+    def __init__(self, rows: FoundRows, clock: Callable[[], float]) -> None:
+        super().__init__(id="found-body")
+        self._clock = clock
         self.table_layout = TableLayout()
         self.use(rows)
 
@@ -245,7 +242,7 @@ class FoundBody(OpenRows, can_focus=True):
     def line_at(self, number: int) -> Line | None:
         if not 0 <= number < len(self.rows):
             return None
-        record, now_s = self.rows.record(number), self.clock()
+        record, now_s = self.rows.record(number), self._clock()
         cells = [cell(name, record, now_s) for name in self.rows.columns]
         line = table_line(cells, cell_texts(cells, self.table.columns), self.table, self.table_layout)
         name_at = next((at for at, shown in enumerate(self.table_layout.columns) if shown.index == 0), None)
@@ -257,7 +254,7 @@ class FoundBody(OpenRows, can_focus=True):
         return (gap(MARGIN), *name, gap(width - line_width(name)), *line[2:])
 
     def fit_columns(self) -> None:
-        now_s, widths = self.clock(), self._widths
+        now_s, widths = self._clock(), self._widths
         while self._measured < min(len(self.rows), MEASURED_ROWS):
             record = self.rows.record(self._measured)
             cells = [cell(name, record, now_s) for name in self.rows.columns]
@@ -293,10 +290,10 @@ class FoundView(Vertical):
 
     BLANK = True
 
-    def __init__(self, rows: FoundRows, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, rows: FoundRows, clock: Callable[[], float]) -> None:
+        super().__init__(id="found")
         self._header = LinePanel(id="found-header")
-        self.body = FoundBody(rows, id="found-body")
+        self.body = FoundBody(rows, clock)
 
     def compose(self) -> ComposeResult:
         yield self._header

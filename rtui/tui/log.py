@@ -73,8 +73,8 @@ class LogView(OpenRows, can_focus=True):
     class Moved(Message):
         """The cursor has moved."""
 
-    def __init__(self, log: CommandLog, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, log: CommandLog) -> None:
+        super().__init__(id="entries")
         self._log = log
         self.rows = log_lines.LogRows(log)
         self.is_following = True
@@ -138,7 +138,7 @@ class LogScreen(RowsScreen[None]):
     def __init__(self, log: CommandLog, target: Target) -> None:
         """`target` is for copied commands."""
         super().__init__()
-        self.log_view = LogView(log, id="entries")
+        self.log_view = LogView(log)
         self._log, self._target = log, target
         self.title_bar, self.summary = TitleBar(), Bar(id="log-summary")
         self.header, self.nothing = LinePanel(id="log-header"), LinePanel(id="log-nothing")

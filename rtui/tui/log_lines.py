@@ -125,14 +125,12 @@ class LogRows:
         return gone
 
     def _put(self, entry: LogEntry) -> None:
-        """Add an entry to the last row, or as one of its own."""
         if self._rows and is_one_row(self._rows[-1][0], entry):
             self._rows[-1].append(entry)
         else:
             self._rows.append([entry])
 
     def _may_decide(self, entry: LogEntry) -> bool:
-        """Whether an entry will not change any more, or has had long enough for it."""
         return entry.is_over or self._log.dropped + len(self._log.entries) - entry.number > MOST_UNDECIDED
 
     def _keeps(self, entry: LogEntry) -> bool:
@@ -249,7 +247,6 @@ def row_line(row: Row, layout: LogLayout) -> Line:
 
 
 def _row(layout: LogLayout, cells: list[tuple[SafeText, Role]]) -> Line:
-    """Return the texts of all columns in the widths of a layout."""
     widths = (layout.time, layout.connection, layout.purpose, layout.command, layout.out, layout.received, layout.ms)
     spans: list[Span] = [gap(1)]
     for at, ((text, role), width) in enumerate(zip(cells, widths, strict=True)):

@@ -132,11 +132,11 @@ class Navigation:
         if place is not None:
             screen.view.states.put(place.panel_id, place.state)
 
-        def left(key: bytes | None) -> None:
-            if key is not None:
-                browse.places.go_to_key(key, "app.analyse")
+        self._app.push_screen(screen, partial(self._go_to_key, "app.analyse"))
 
-        self._app.push_screen(screen, left)
+    async def _go_to_key(self, leads_back: str, key: bytes | None) -> None:
+        if key is not None and (browse := await self._uncover_tree()) is not None:
+            browse.places.go_to_key(key, leads_back)
 
     def log(self) -> None:
         """Show every command that was sent, or leave that; without a connection there are none."""
@@ -158,12 +158,7 @@ class Navigation:
         elif self.session is not None and isinstance(self._app.screen, CommandScreen):
             self._remember_place()
             screen = SqlScreen(self.session, self._sql, registry=self._registry)
-
-            async def left(key: bytes | None) -> None:
-                if key is not None and (browse := await self._uncover_tree()) is not None:
-                    browse.places.go_to_key(key, "app.sql")
-
-            self._app.push_screen(screen, left)
+            self._app.push_screen(screen, partial(self._go_to_key, "app.sql"))
 
     def server(self) -> None:
         """Show how the server is, or leave that."""
@@ -182,12 +177,7 @@ class Navigation:
         self._server_states = screen.states
         if place is not None:
             screen.put_place(place)
-
-        async def left(key: bytes | None) -> None:
-            if key is not None and (browse := await self._uncover_tree()) is not None:
-                browse.places.go_to_key(key, "app.server")
-
-        self._app.push_screen(screen, left)
+        self._app.push_screen(screen, partial(self._go_to_key, "app.server"))
 
     def help(self) -> None:
         """Show every command, those of the focused widget first."""
@@ -234,7 +224,6 @@ class Navigation:
         self._found = rows
 
     def _close_search(self) -> None:
-        """End the search for the list of found keys, which stays."""
         if self._found is not None:
             work = self._found.search.close()
             self._app.run_worker(work, group="close", exit_on_error=False, description="search")
@@ -336,13 +325,11 @@ class Navigation:
         return Destination(kind, text, text.encode(), note, run, words=command.words)
 
     async def _compare(self) -> None:
-        """Go to the analysis, and choose an earlier report there."""
         await self._go_to_tree()
         self.analyse()
         self._app.call_later(self._app.run_action, COMPARE_COMMAND.action)
 
     def _databases(self, session: BrowsingSession) -> Iterator[Destination]:
-        """Yield the databases that hold keys, and the browsed one."""
         target, sizes = session.target, session.status.server.databases or {}
         for number in sorted({0, target.db, *sizes}):
             size = sizes.get(number, 0)

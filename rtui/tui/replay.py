@@ -420,11 +420,11 @@ class Frames:
 
 
 @asynccontextmanager
-async def frames(recording: Recording, *, palette: Palette = Palette.TRUE) -> AsyncIterator[Frames]:
+async def frames(recording: Recording) -> AsyncIterator[Frames]:
     """Give a replay without a terminal that stands at its beginning."""
     clock = ReplayClock(is_paused=True)
     player = Player(recording, clock.now_ms)
-    app = ReplayApp(recording, clock=clock, player=player, palette=palette, feeds_itself=False)
+    app = ReplayApp(recording, clock=clock, player=player, feeds_itself=False)
     with dialled_by(player.dial), seeded(recording.header.seed):
         async with app.run_test(size=recording.size, notifications=True):
             shown = Frames(app)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 
 from textual import on
 from textual.binding import Binding, BindingType
@@ -31,6 +31,14 @@ if TYPE_CHECKING:
     from rtui.tui.fleet import FleetScreen, FleetStates
 
 
+class OfUser(TypedDict, total=False):
+    """The colours of the user's terminal, and the files of settings and of recent servers; none by default."""
+
+    palette: Palette
+    settings: SettingsFile | None
+    recent: RecentServers | None
+
+
 class FileApp(RtuiApp):
     """Shows a file, on the first screen of a subclass: `get_default_screen`."""
 
@@ -52,16 +60,15 @@ class ReportApp(FileApp):
         options: BrowseOptions,
         before: Report | None = None,
         *,
-        palette: Palette = Palette.TRUE,
-        settings: SettingsFile | None = None,
         clock: Callable[[], float] = time,
+        **of_user: Unpack[OfUser],
     ) -> None:
         """Only the registry and the options of the look count; `before` is an earlier report to compare with.
 
         `clock` returns seconds since the epoch.
         """
         self._epoch_clock = clock
-        super().__init__(options, palette=palette, settings=settings)
+        super().__init__(options, **of_user)
         self._report = report
         self._before = before
         self._analysis: Screen[Any] | None = None
@@ -88,16 +95,9 @@ class ReportApp(FileApp):
 class SamplesApp(FileApp):
     """Shows the samples of servers; its first screen is that of the server."""
 
-    def __init__(
-        self,
-        health: SavedHealth,
-        options: BrowseOptions,
-        *,
-        palette: Palette = Palette.TRUE,
-        settings: SettingsFile | None = None,
-    ) -> None:
+    def __init__(self, health: SavedHealth, options: BrowseOptions, **of_user: Unpack[OfUser]) -> None:
         """Only the options of the look count."""
-        super().__init__(options, palette=palette, settings=settings)
+        super().__init__(options, **of_user)
         self._health = health
 
     def get_default_screen(self) -> Screen[Any]:
@@ -112,17 +112,9 @@ class FleetApp(FileApp):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave_server", show=False)]
     leads_back = True
 
-    def __init__(
-        self,
-        fleet: Fleet,
-        options: BrowseOptions,
-        *,
-        palette: Palette = Palette.TRUE,
-        settings: SettingsFile | None = None,
-        recent: RecentServers | None = None,
-    ) -> None:
+    def __init__(self, fleet: Fleet, options: BrowseOptions, **of_user: Unpack[OfUser]) -> None:
         """Only the registry and the options of the look count."""
-        super().__init__(options, palette=palette, settings=settings, recent=recent)
+        super().__init__(options, **of_user)
         self.fleet = fleet
         self._fleet_states: FleetStates | None = None
         self._polling: asyncio.Task[None] | None = None
@@ -179,22 +171,23 @@ class FleetApp(FileApp):
             self.post_message(ServerLeft())
 
 
+def _of_user(recent: RecentServers | None = None) -> OfUser:
+    return {"palette": terminal_palette(), "settings": SettingsFile.opened(settings_path()), "recent": recent}
+
+
 def run(options: BrowseOptions) -> int:
     """Browse until the user leaves; returns the exit code."""
-    settings = SettingsFile.opened(settings_path())
     if options.record_file is not None:
-        return _run_recorded(options, options.record_file, settings)
-    app = RtuiApp(options, palette=terminal_palette(), settings=settings, recent=RecentServers())
-    return app.run() or 0
+        return _run_recorded(options, options.record_file)
+    return RtuiApp(options, **_of_user(RecentServers())).run() or 0
 
 
-def _run_recorded(options: BrowseOptions, path: Path, settings: SettingsFile) -> int:
+def _run_recorded(options: BrowseOptions, path: Path) -> int:
     """Browse and record it; a recorded scan begins at its beginning, and is not that of the compiled engine."""
     from rtui.server.recording.recorder import Recorder  # noqa: PLC0415 - few sessions are recorded
 
     recorder = Recorder(path)
-    options = replace(options, resume=False)
-    app = RtuiApp(options, palette=terminal_palette(), settings=settings, recent=RecentServers(), recorder=recorder)
+    app = RtuiApp(replace(options, resume=False), recorder=recorder, **_of_user(RecentServers()))
     try:
         with seeded(recorder.seed):
             return app.run() or 0
@@ -207,16 +200,12 @@ def run_report(report: Report, options: BrowseOptions, before: Report | None = N
 
     `before` is an earlier one to compare it with.
     """
-    settings = SettingsFile.opened(settings_path())
-    return ReportApp(report, options, before, palette=terminal_palette(), settings=settings).run() or 0
+    return ReportApp(report, options, before, **_of_user()).run() or 0
 
 
 def run_fleet(fleet: Fleet, options: BrowseOptions) -> int:
-    settings = SettingsFile.opened(settings_path())
-    app = FleetApp(fleet, options, palette=terminal_palette(), settings=settings, recent=RecentServers())
-    return app.run() or 0
+    return FleetApp(fleet, options, **_of_user(RecentServers())).run() or 0
 
 
 def run_samples(health: SavedHealth, options: BrowseOptions) -> int:
-    settings = SettingsFile.opened(settings_path())
-    return SamplesApp(health, options, palette=terminal_palette(), settings=settings).run() or 0
+    return SamplesApp(health, options, **_of_user()).run() or 0

@@ -68,9 +68,9 @@ class ServerStates(TablesStates):
 class HealthPanel(TablesView):
     """Shows a tab, or lines in its place: one of its lists, notes, all about the figure under the cursor."""
 
-    def __init__(self, states: ServerStates, *, id: str | None = None) -> None:
+    def __init__(self, states: ServerStates) -> None:
         self._notes, self._detail = LinePanel(id="server-notes"), LinePanel(id="server-detail")
-        super().__init__(self._notes, self._detail, id=id)
+        super().__init__(self._notes, self._detail)
         self.states: ServerStates = states
         self._content = tabs.Content()
         self._span_s: float | None = None
@@ -161,7 +161,7 @@ class ServerScreen(PanelScreen[bytes | None]):
         self, source: Health, label: SafeText, *, states: ServerStates | None = None, clock: Callable[[], float]
     ) -> None:
         """`states` are the panels' when the screen was left; `clock` gives seconds since the epoch."""
-        view = HealthPanel(ServerStates() if states is None else states, id="panel")
+        view = HealthPanel(ServerStates() if states is None else states)
         super().__init__(view, Bar(id="node"), remedy="server.ask")
         self.source = source
         self._label, self._clock = label, clock
@@ -303,7 +303,6 @@ class ServerScreen(PanelScreen[bytes | None]):
             self.action_whole_row()
 
     def _enter(self, place: ServerPlace) -> None:
-        """Show the subject of a row; Escape leads back."""
         self.leave_place()
         self._returns_to = self.place
         self.show_place(place)

@@ -100,13 +100,7 @@ class SqlScreen(RowsScreen[bytes | None]):
     AUTO_FOCUS = ""
     suffixes = (".csv", ".json", ".jsonl", ".md")
 
-    def __init__(
-        self,
-        session: BrowsingSession,
-        state: SqlState,
-        *,
-        registry: Registry | None = None,
-    ) -> None:
+    def __init__(self, session: BrowsingSession, state: SqlState, *, registry: Registry | None = None) -> None:
         super().__init__()
         self._session, self.state, self._registry = session, state, registry
         self._label = session.target.label

@@ -185,7 +185,6 @@ class FindingsPanel(AnalysePanel[FindingsState]):
 
 
 def _nothing(found: Found) -> SafeText:
-    """Return that nothing is wrong, as far as the keys were seen."""
     return SafeText(f"No problems{found.so_far or ' found'} ({counted(len(found.judged), 'rule')})")
 
 
@@ -248,7 +247,6 @@ def _verbatim(text: SafeText, width: int, role: Role) -> list[Line]:
 
 
 def _rules_lines(found: Found, size: Size) -> list[Line]:
-    """Return which rules have been checked, and why some could not be judged."""
     names = joined([SafeText(rule) for rule in found.judged], ", ")
     lines = [
         (Span(literal("Rules checked"), Role.STRONG),),

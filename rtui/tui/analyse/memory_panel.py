@@ -107,7 +107,6 @@ def _column(report: Report, colouring: Colouring) -> tuple[str, LiteralString]:
 
 
 def _by_type(stats: Stats) -> Look:
-    """Return the look of the type that most keys have."""
     if not stats.types:
         return NO_COLOUR
     name, keys = stats.types[0]
@@ -146,7 +145,6 @@ def _type_legend(report: Report, width: int) -> Line:
 
 
 def _not_known(report: Report, colouring: Colouring) -> Line:
-    """Return why the blocks have no colour."""
     name = fmt.fact_name(colouring.value)
     column = report.head.columns.get(colouring.value)
     if column is None or column.state in (ColumnState.COMPLETE, ColumnState.SOME):

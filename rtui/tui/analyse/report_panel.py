@@ -139,9 +139,9 @@ NOTE_LINES: Final = 1
 class ReportPanel(PanelView):
     """Shows one panel of a report, or lines in its place; commands, clicks and the cursor change the panel's state."""
 
-    def __init__(self, states: ReportStates, *, id: str | None = None) -> None:
+    def __init__(self, states: ReportStates) -> None:
         self.chart, self._note_bar = LinePanel(id="chart"), Bar(id="note")
-        super().__init__(self.chart, self._note_bar, id=id)
+        super().__init__(self.chart, self._note_bar)
         self.states = states
         self.report: Report | None = None
         """The report that is shown; None while other lines stand in its place."""
@@ -227,7 +227,6 @@ class ReportPanel(PanelView):
         return True
 
     def zoom_in(self) -> bool:
-        """Zoom into the row under the cursor; returns False where the panel can't."""
         return self.report is not None and self.set_state(self._zoomed_in(self.report))
 
     def action_zoom_out(self) -> bool:
@@ -294,7 +293,6 @@ class ReportPanel(PanelView):
 
     @on(events.Click, "#chart")
     def _chart_clicked(self, event: events.Click) -> None:
-        """Change the state of the panel, or else show the keys behind the clicked cell."""
         report, at = self.report, (self.chart.size, event.x, event.y)
         if report is not None and not self.set_state(self.panel.clicked(report, self.state, *at)):
             found = self.panel.behind(report, self.state, *at)

@@ -62,7 +62,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         `registry` describes the keys, with severities of rules; `clock` returns seconds since the epoch.
         """
         self.settings = SettingsFile() if settings is None else settings
-        view = ReportPanel(states or self._remembered(self.settings.settings.panel or PANELS[0].id), id="panel")
+        view = ReportPanel(states or self._remembered(self.settings.settings.panel or PANELS[0].id))
         super().__init__(
             view, Bar(id="against"), remedy="analyse.begin",
             action_of=lambda span: run_action_of(span, Owner.ANALYSE),

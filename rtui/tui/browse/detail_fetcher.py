@@ -134,7 +134,7 @@ class DetailFetcher:
         is_fetched_again = now.preview is None and now.key is not None and now.key == last.key
         return replace(last, row=now.row) if is_fetched_again else now
 
-    def show(self, row: Row | None, *, at_once: bool = False) -> None:
+    def show(self, row: Row | None) -> None:
         """Fetch the detail of the row under the cursor, once the cursor rests there."""
         key = row.key() if row is not None and row.kind is RowKind.KEY else None
         now = self.detail
@@ -144,7 +144,7 @@ class DetailFetcher:
                 self._on_change(self.detail)
             return
         wanted = Detail(row, key)
-        self._start(partial(self._load, wanted, 0.0 if at_once else REST_S), wanted)
+        self._start(partial(self._load, wanted, REST_S), wanted)
 
     def show_level(self, level: LevelDetail | None) -> None:
         wanted = Detail(level=level)
@@ -232,7 +232,6 @@ class DetailFetcher:
         self._spawn(work)
 
     def _learn(self, detail: Detail) -> None:
-        """Note a part of the detail being fetched; parts are shown together, unless fetching takes long."""
         self.detail = detail
         if self._shows_parts:
             self._on_change(detail)

@@ -70,11 +70,10 @@ class DetailPane(Vertical):
         row_facts: Callable[[bytes], RowFacts | None],
         decoders: ChosenDecoders,
         *,
-        registry: Registry | None = None,
-        id: str | None = None,
+        registry: Registry | None,
     ) -> None:
         """`run` starts workers; `totals` returns the bases of shares, `row_facts` the facts in the row of a key."""
-        super().__init__(id=id)
+        super().__init__(id="detail")
         self._registry: RegistryLines | None = None
         if registry is not None:
             from rtui.tui.browse.registry_lines import RegistryLines  # noqa: PLC0415 - most keyspaces have no registry
@@ -112,7 +111,6 @@ class DetailPane(Vertical):
         return self.tab is Tab.REFERENCES and self.detail.key is not None and self.value.has_keyboard
 
     def _show(self, detail: Detail) -> None:
-        """Show a detail, from the top of its body unless it was shown before."""
         if not self.is_attached:
             return
         if detail.refused_place is not None and detail is not self.shown:
@@ -125,7 +123,6 @@ class DetailPane(Vertical):
         self.post_message(self.Changed(detail))
 
     def _value_changed(self) -> None:
-        """Show beside the tabs which part of the value is shown, and offer the commands for it."""
         if self.shown is not None:
             self._show_facts(self.shown)
             self.post_message(self.Changed(self.shown))

@@ -336,7 +336,6 @@ class KeyTree(TreeRows[Row], can_focus=True):
             self._hold(anchor, line)
 
     def _anchor(self) -> tuple[Row | None, int]:
-        """Return the row that keeps its position, and its line on the screen."""
         top = self.scroll_offset.y
         line = self.cursor_line - top
         if self.cursor is not None and 0 <= line < self.size.height:

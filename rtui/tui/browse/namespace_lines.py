@@ -325,7 +325,6 @@ def _pattern_rows(found: NamespaceFigures, inside: InsideNamespace, width: int) 
 
 
 def _left_out(number: int) -> list[ValueRow]:
-    """Return the row `and 12 smaller ones`; empty if there are no more."""
     text = SafeText(f"and {counted(number, 'smaller one')}")
     return plain_rows((gap(MARGIN), Span(text, Role.FAINT))) if number > 0 else []
 

@@ -85,7 +85,6 @@ class Panes(Horizontal):
         self._divide()
 
     def _divide(self) -> None:
-        """Give the panes their widths, or leave them to the style sheet."""
         for pane, percent in ((self._left, self.percent), (self._right, 100 - (self.percent or 0))):
             if self.percent is not None and self.are_side_by_side:
                 pane.styles.width = f"{percent}%"
@@ -242,7 +241,6 @@ class PaneWatch:
         self._detail_pane.tick()
 
     def _end_refresh(self) -> None:
-        """Schedule the next refresh, by the duration of this one."""
         self.watcher.end(self._session.clock(), asyncio.get_running_loop().time() - self._began_s)
 
 

@@ -167,7 +167,6 @@ def _piece(registry: Registry, rule: str, mark: SafeText, what: SafeText) -> Lin
 
 
 def _title(rule: str) -> str:
-    """Return the title of a rule, beginning in lower case, as a part of a line."""
     title = RULES[rule].title
     return title[0].lower() + title[1:] if not title.startswith("UTF") else title
 

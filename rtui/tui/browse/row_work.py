@@ -140,11 +140,9 @@ class KeyRanking:
         return SafeText(f"read {fmt.count(len(self._asking.weights))} of {fmt.keys(self._asking.of)}, esc stops")
 
     def is_free(self, rows: VisibleRows) -> bool:
-        """Whether the server need not be asked."""
         return rows.sort_order in ASKED_SORTS and self._session.knows_column(rows.sort_order)
 
     def missing(self, rows: VisibleRows) -> list[Namespace]:
-        """Return the open namespaces whose keys have to be asked to be sorted."""
         sort = rows.sort_order
         if sort not in ASKED_SORTS:
             return []
@@ -307,7 +305,6 @@ class RowWork:
             self._ask_before(rows, nodes, keys)
 
     def _ask_before(self, rows: VisibleRows, nodes: Sequence[Namespace], keys: int) -> None:
-        """Tell the cost of sorting these keys, and begin if the user agrees."""
         from rtui.server.search.run import cost_sentence  # noqa: PLC0415 - when it is wanted, with all that finds keys
 
         sort = rows.sort_order

@@ -276,7 +276,6 @@ class SchemaView(TreeRows["Level"], can_focus=True):
         return schema_title(self.cursor, self._names.needle, note, cells)
 
     def _rearranged(self) -> None:
-        """After levels were sorted, opened or closed, show them; the cursor stays on its level."""
         self._show_rows()
         if self.cursor is not None:
             self._put(self.rows.index_of(self.cursor))

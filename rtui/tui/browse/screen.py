@@ -91,14 +91,12 @@ class BrowseScreen(CommandScreen[None]):
         self._leads_back = leads_back
         self.session = session
         self.settings = SettingsFile() if settings is None else settings
-        self.tree_pane = TreePane(session, self.settings.settings.tree.sort, id="tree-pane")
+        self.tree_pane = TreePane(session, self.settings.settings.tree.sort)
         if (columns := self.settings.settings.tree.columns) is not None:
             self.tree_pane.key_tree.columns = frozenset(map(TreeColumn, columns))
         pane = self.tree_pane
         decoders = ChosenDecoders(self.settings, session.store.separators)
-        self.detail_pane = DetailPane(
-            session, self._run, pane.totals, pane.row_facts, decoders, registry=registry, id="detail"
-        )
+        self.detail_pane = DetailPane(session, self._run, pane.totals, pane.row_facts, decoders, registry=registry)
         remember_width = partial(self.settings.choose, "tree.width")
         self.panes = Panes(pane, self.detail_pane, self.settings.settings.tree.width, remember_width)
         self.title_bar = TitleBar()
@@ -189,7 +187,6 @@ class BrowseScreen(CommandScreen[None]):
 
     @on(events.ScreenResume)
     def _resumed(self) -> None:
-        """Show at once the changes made while another screen was on top."""
         self._ticked_at_s = 0.0
         self.call_later(self.flush)
 
@@ -237,7 +234,6 @@ class BrowseScreen(CommandScreen[None]):
 
     @on(DetailPane.Changed)
     def _detail_changed(self, event: DetailPane.Changed) -> None:
-        """Show in the tree, too, the facts that the details have fetched of a key."""
         facts = event.detail.facts
         if facts is not None and facts is not self._listed_facts:
             self._listed_facts = facts
@@ -403,7 +399,6 @@ class BrowseScreen(CommandScreen[None]):
         self.settings.choose("tree.sort", f"{'-' if event.is_reversed else ''}{event.sort.value}")
 
     def _copies(self) -> list[Copy]:
-        """Return the copies of the key under the cursor or of the prefix of a namespace, its name first."""
         if self.tree_pane.is_schema:
             if (level := self.places.level) is None:
                 return []

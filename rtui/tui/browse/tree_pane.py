@@ -62,10 +62,10 @@ class TreePane(Vertical):
         with_more: bool
         """Whether there is room for lengths, encodings and idle times."""
 
-    def __init__(self, session: BrowsingSession, sort: SortName = "keys", *, id: str | None = None) -> None:
+    def __init__(self, session: BrowsingSession, sort: SortName) -> None:
         weights = RowWeights()
         order, is_reversed = Sort(sort.removeprefix("-")), sort.startswith("-")
-        super().__init__(id=id)
+        super().__init__(id="tree-pane")
         self._session, self._weights = session, weights
         self.names = names = ShownRows(session.store, order, weights, is_reversed=is_reversed)
         self._facts = RowFactsCache(session.clock)
@@ -202,7 +202,6 @@ class TreePane(Vertical):
         self.work.sort_step(step)
 
     def _show_sort(self, sort: Sort, is_reversed: bool) -> bool:
-        """Tell of another order, and sort the schema too; return whether the names are shown."""
         self.schema.sort(sort, is_reversed=is_reversed)
         self.show_header()
         self.post_message(self.Sorted(sort, is_reversed=is_reversed))
@@ -217,7 +216,6 @@ class TreePane(Vertical):
         self._schema_changed()
 
     def hide_schema(self) -> None:
-        """Show the tree of names again, as it was left."""
         if self.is_schema:
             self.schema.hide()
             self.set_class(False, "-schema")
@@ -306,7 +304,6 @@ class TreePane(Vertical):
         return any(field.key in MORE_FACT_COLUMNS for field in self.key_tree.row_layout.fields)
 
     def _fetch(self, keys: list[bytes]) -> None:
-        """Ask for the facts of these keys, if a column shows any."""
         if keys and any(field.key in FACT_COLUMNS | MORE_FACT_COLUMNS for field in self.key_tree.row_layout.fields):
             self.post_message(self.FactsWanted(keys, with_more=self.has_more_columns))
 
@@ -350,7 +347,6 @@ class TreePane(Vertical):
         self._hold_keypresses()
 
     def _hold_keypresses(self) -> None:
-        """Hold keypresses until the cursor has reached its row."""
         if self.is_going:
             self.app.post_message(HoldKeypresses(lambda: not self.is_going))
 

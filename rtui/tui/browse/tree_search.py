@@ -73,7 +73,6 @@ class TreeSearch:
         return self.needle is not None or (self._session.status.match is not None and self._session.keeps_all_keys)
 
     def show_names(self, text: bytes) -> None:
-        """Show the names with this text, or all for none."""
         self._choose_names(text)
         if self.needle is not None:
             self._run(self._tree_pane.names.work, "search")

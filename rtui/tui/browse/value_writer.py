@@ -342,7 +342,6 @@ class ValueWriter:
             self._node.app.notify(message, title="Written", markup=False)
 
     async def _page(self, output: ValueOutput, is_safe: bool) -> None:
-        """Write it to a temporary file, give the terminal to the pager, and remove the file."""
         try:
             path = await write_for_pager(output, is_safe=is_safe)
         except OSError as error:

@@ -91,8 +91,8 @@ class Banner(Bar):
 class FooterBar(Bar):
     """The commands that make sense at the moment, with their keys; a click runs one."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__(id="footer")
         self._commands: tuple[ScreenCommand, ...] = ()
         self._message: Line = ()
         self._first: Collection[Owner] = ()
@@ -159,7 +159,6 @@ class TabBar(Bar):
         self._choose, self._action_of = choose, action_of
 
     async def on_click(self, event: events.Click) -> None:
-        """Choose the title under the mouse, or run the action of the clicked text."""
         x = index = 0
         for span in self.lines[event.y] if event.y < len(self.lines) else ():
             is_title = span.role in (Role.TAB, Role.TAB_ON)

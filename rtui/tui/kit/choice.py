@@ -91,7 +91,6 @@ class ChoiceList(OptionList):
         return super().get_content_height(container, viewport, max(width, padding + 1))
 
     def _move_page(self, direction: Literal[-1, 1]) -> None:
-        """Go up or down by a screenful, if there is room for one."""
         if self.scrollable_content_region.area:
             super()._move_page(direction)
 

@@ -324,7 +324,7 @@ class CommandScreen(FocusScreen[ScreenResultType]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.footer_bar = FooterBar(id="footer")
+        self.footer_bar = FooterBar()
         self._flush_timer: Timer | None = None
 
     @property

@@ -58,44 +58,38 @@ class InputRecording:
     def watch(self) -> None:
         self._timer = self._app.set_interval(RECORDER_POLL_S, self._look)
 
-    def add(self, event: events.Event) -> None:
-        record_input(self._recorder, self._app, event)
-
     def _look(self) -> None:
-        record_cursor(self._recorder, self._app)
+        self._add_cursor()
         if self._recorder.ended is not None and self._timer is not None:
             self._timer.stop()
             self._app.notify(self._recorder.why_ended, title="Recording", severity="warning", markup=False)
 
+    def add(self, event: events.Event) -> None:
+        """Record an event that reaches the application, if it is an input."""
+        recorder = self._recorder
+        if recorder.ended is not None:
+            return
+        self._add_cursor()
+        focused = self._app.focused if self._app.screen_stack else None
+        at_ms, is_secret = recorder.at_ms, isinstance(focused, InputField) and focused.password
+        if isinstance(event, events.Key):
+            key, character = ("asterisk", "*") if event.is_printable and is_secret else (event.key, event.character)
+            recorder.add(Key(at_ms, key[:64], None if character is None else character[:16]))
+        elif isinstance(event, events.Paste):
+            recorder.add(Paste(at_ms, "*" if is_secret else event.text[: 1 << 20]))
+        elif isinstance(event, events.Resize):
+            recorder.add(Resize(at_ms, min(1000, max(1, event.size.width)), min(1000, max(1, event.size.height))))
+        elif isinstance(event, events.MouseEvent) and type(event) in _MOUSE:
+            what, x, y = _MOUSE[type(event)], min(1000, int(event.x)), min(1000, int(event.y))
+            recorder.add(Mouse(at_ms, what, x, y, event.button, event.shift, event.meta, event.ctrl))
 
-def record_input(recorder: Recorder, app: App[Any], event: events.Event) -> None:
-    """Record an event that reaches the application, if it is an input."""
-    if recorder.ended is not None:
-        return
-    record_cursor(recorder, app)
-    at_ms = recorder.at_ms
-    if isinstance(event, events.Key):
-        key, character = ("asterisk", "*") if event.is_printable and _is_secret(app) else (event.key, event.character)
-        recorder.add(Key(at_ms, key[:64], None if character is None else character[:16]))
-    elif isinstance(event, events.Paste):
-        recorder.add(Paste(at_ms, "*" if _is_secret(app) else event.text[: 1 << 20]))
-    elif isinstance(event, events.Resize):
-        recorder.add(Resize(at_ms, min(1000, max(1, event.size.width)), min(1000, max(1, event.size.height))))
-    elif isinstance(event, events.MouseEvent) and type(event) in _MOUSE:
-        what, x, y = _MOUSE[type(event)], min(1000, int(event.x)), min(1000, int(event.y))
-        recorder.add(Mouse(at_ms, what, x, y, event.button, event.shift, event.meta, event.ctrl))
-
-
-def record_cursor(recorder: Recorder, app: App[Any]) -> None:
-    """Record the row of the tree under the cursor, if it has changed."""
-    place = getattr(app.screen, "cursor_place", None) if app.screen_stack else None
-    if recorder.ended is not None or place is None or place == recorder.cursor_place:
-        return
-    recorder.cursor_place = place
-    is_key, name = place
-    if len(name) <= MAX_NAME_BYTES:
-        recorder.add(Cursor(recorder.at_ms, is_key, name.decode("latin-1")))
-
-
-def _is_secret(app: App[Any]) -> bool:
-    return isinstance(app.focused, InputField) and app.focused.password
+    def _add_cursor(self) -> None:
+        """Record the row of the tree under the cursor, if it has changed."""
+        recorder = self._recorder
+        place = getattr(self._app.screen, "cursor_place", None) if self._app.screen_stack else None
+        if recorder.ended is not None or place is None or place == recorder.cursor_place:
+            return
+        recorder.cursor_place = place
+        is_key, name = place
+        if len(name) <= MAX_NAME_BYTES:
+            recorder.add(Cursor(recorder.at_ms, is_key, name.decode("latin-1")))

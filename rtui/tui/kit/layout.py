@@ -83,7 +83,6 @@ def fitted(pieces: Sequence[LinePart], cells: int, between: Span = BETWEEN) -> L
 
 
 def _join(lines: Mapping[int, Line], between: Span) -> Line:
-    """Return lines in the order of their numbers, with the separator between them."""
     joined: list[Span] = []
     for index in sorted(lines):
         joined += (between, *lines[index]) if joined else lines[index]

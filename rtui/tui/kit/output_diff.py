@@ -165,7 +165,6 @@ class _FrameWriter:
         self._style = _NO_STYLE
 
     def write(self, position: tuple[int, int] | None, text: str, style: str) -> None:
-        """Write a text in a style at a row and column, or right behind the last text for None."""
         if position is not None:
             self._go(*position)
         wanted = parse(style)

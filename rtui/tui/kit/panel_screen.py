@@ -71,9 +71,9 @@ class PanelView(Vertical):
     class Changed(Message):
         """The panel, its state, or the row under the cursor has changed."""
 
-    def __init__(self, *around: Widget, id: str | None = None) -> None:
+    def __init__(self, *around: Widget) -> None:
         """`around` are the widgets around the table, hidden while no table is shown."""
-        super().__init__(id=id)
+        super().__init__(id="panel")
         self._around = around
         self.table = ReportTable(id="table")
         self.titles_bar = TabBar(self._title_clicked, id="lists")

@@ -201,7 +201,6 @@ class QueryLine(FilterInput):
             self.show_hint()
 
     def _completion(self) -> Completion:
-        """Return the candidates at the cursor, names of saved queries after an @; else those of a correction."""
         from rtui.analysis.query.hints import complete  # noqa: PLC0415 - not for the first paint
         from rtui.tui.kit.query_hints import meant_completion, saved_completion  # noqa: PLC0415
 

@@ -78,7 +78,6 @@ def _product_pieces(status: BrowsingStatus) -> list[LinePart]:
 
 
 def _cluster_span(status: BrowsingStatus) -> Span:
-    """Return how many nodes of a cluster are asked for their keys, or how many of them can't be reached."""
     lost = sum(isinstance(node.link, Lost) and node.link.reason is not None for node in status.nodes)
     if lost:
         return Span(SafeText(f"{lost} of {counted(len(status.nodes), 'node')} can't be reached"), Role.WARN)

@@ -145,8 +145,8 @@ def right(text: SafeText, cells: int) -> SafeText:
     return SafeText(" " * (cells - width_of(fitted)) + fitted)
 
 
-def gap(cells: int, role: Role = Role.TEXT) -> Span:
-    return Span(SafeText(" " * max(cells, 0)), role)
+def gap(cells: int) -> Span:
+    return Span(SafeText(" " * max(cells, 0)))
 
 
 def clip(line: Line, cells: int) -> Line:

@@ -252,7 +252,6 @@ class ReportTable(Vertical):
             self._sort_by(name, is_reversed=order is not None and order.column == name and not order.upward)
 
     def _rearrange(self) -> None:
-        """Sort and filter the rows anew; the cursor stays with its row, which comes into view."""
         self._arrange(self.rows.table, self._state)
 
     def _arrange(self, table: Table, state: TableState, *, is_same: bool = False, holds: bool = False) -> None:

@@ -349,7 +349,6 @@ def has_changed(table: Table, cells: Sequence[Cell]) -> bool:
 
 
 def _role(cell: Cell, column: Column, *, is_marked: bool, is_first: bool) -> Role:
-    """Return the role of a cell: by its kind of value, and by how far it can be trusted."""
     if cell is None or isinstance(cell, NoTtl):
         return Role.FAINT
     if isinstance(cell, Unknown):
