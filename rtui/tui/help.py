@@ -175,7 +175,7 @@ class HelpScreen(CardScreen[None]):
 
 
 TERM_CELLS: Final = 14
-TITLE_CELLS: Final = 18
+TITLE_CELLS: Final = 19
 LEAST_TEXT_CELLS: Final = 24
 """A text with less room beside its term stands below it."""
 

@@ -32,6 +32,7 @@ MADE_BY: Final = {
     **dict.fromkeys(
         ("keys.parquet", "node1.parquet", "node2.parquet", "monday.parquet", "tuesday.parquet"), ("export", "-o")
     ),
+    "FOLDER/": ("export", "-o"),
     "samples.jsonl": ("health", "-o"),
     **dict.fromkeys(("keys.toml", "rtui.toml"), ("patterns", "-o")),
 }
@@ -51,7 +52,10 @@ def meant(words: Iterable[str], server: Server) -> list[str]:
     address = f"127.0.0.1:{server.port}"
     words = shlex.split(re.sub(r"-h [\w.]+", f"-h 127.0.0.1 -p {server.port}", shlex.join(words)))
     found = [_ADDRESS.sub(address, word).replace("@yesterday", "@2") for word in words]
-    return [address if word == "TARGET" else _WORDS.get(word, word) for word in found]
+    named = [address if word == "TARGET" else _WORDS.get(word, word) for word in found]
+    return [
+        one for word in named for one in (sorted(map(str, Path().glob(word))) if word.startswith("dumps/") else [word])
+    ]
 
 
 def prepare(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,7 +77,8 @@ def addressed(valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     valkey.admin.execute_command("ACL", "SETUSER", "app", "on", "nopass", "~*", "+@read", "+@connection", "+info")
     valkey.admin.save()
     dump = Path(*(str(valkey.admin.config_get(name)[name]) for name in ("dir", "dbfilename")))
-    for name in ("dump.rdb", "monday.rdb", "tuesday.rdb"):
+    (tmp_path / "dumps").mkdir()
+    for name in ("dump.rdb", "monday.rdb", "tuesday.rdb", "dumps/1.rdb", "dumps/2.rdb"):
         (tmp_path / name).write_bytes(dump.read_bytes())
     for name in ("servers.txt", "prod.txt"):
         (tmp_path / name).write_text(f"127.0.0.1:{valkey.port} team=shop\n")
@@ -88,7 +93,7 @@ def addressed(valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 ON_SCREEN: Final = frozenset({"browse", "open", "replay"})
 ENDLESS: Final = frozenset({"--watch", "--open", "mcp"})
-SLOW: Final = frozenset({"--demo", "sql", "dump.rdb", "monday.rdb"})
+SLOW: Final = frozenset({"--demo", "sql", "dump.rdb", "monday.rdb", "--dask"})
 FINDS: Final = frozenset({"check", "diff", "slot"})
 """The commands whose exit code says what they found: 0, 1 or 3."""
 

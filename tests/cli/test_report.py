@@ -271,6 +271,7 @@ class Made:
     control: RunControl = field(default_factory=RunControl)
     report: Report | None = None
     rows: None = None
+    written: None = None
 
     def __call__(self, connection: Connection, options: AnalysisOptions, *, deployment: object) -> Made:
         return self

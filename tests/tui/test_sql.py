@@ -50,7 +50,7 @@ async def test_a_statement_leads_to_keys(valkey: Server, tmp_path: Path) -> None
         )
         await visitor.until_shown("running; Escape ends it")
         await visitor.press("escape")
-        await visitor.until_shown("It was ended.")
+        await visitor.until_shown("It was stopped.")
         await ask(visitor, "SELECT key, memory_bytes FROM keys ORDER BY 2 DESC LIMIT 3")
         await visitor.until_shown("3 rows", "odd\\xff")
         await visitor.press("enter")
