@@ -192,7 +192,11 @@ def test_without_the_extra_its_name_is_said(
 
 
 @pytest.mark.slow
-async def test_three_processes_inspect_six_nodes_though_one_is_killed_on_the_way() -> None:
+async def test_three_processes_inspect_six_nodes_though_one_is_killed_on_the_way(
+    request: pytest.FixtureRequest,
+) -> None:
+    if not request.config.getoption("--thorough"):
+        pytest.skip("only with --thorough: a minute")
     with cluster_of(require("valkey-9.1"), primaries=NODES) as cluster:
         names = planted(cluster, 6_000, SEED)
         cluster.fill(more := [b"key:%d" % number for number in range(MANY)])
