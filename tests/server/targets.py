@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -101,12 +102,20 @@ async def until(connection: Connection, holds: Callable[[], bool]) -> None:
         connection.on_change.remove(changed.set)
 
 
+LONGEST_S: Final = 90.0
+"""What has not come after so long never comes; less than what a test may take, so that the condition is named."""
+
+
 async def eventually(holds: Callable[[], object]) -> None:
     """Let everybody else go on until `holds`; what takes long is looked at less often."""
     turns = 0
-    while not holds():
-        turns += 1
-        await asyncio.sleep(0 if turns < MANY_TURNS else 0.001)
+    try:
+        async with asyncio.timeout(LONGEST_S):
+            while not holds():
+                turns += 1
+                await asyncio.sleep(0 if turns < MANY_TURNS else 0.001)
+    except TimeoutError:
+        pytest.fail(f"waited in vain for {''.join(inspect.getsourcelines(holds)[0]).strip()}")
 
 
 PLANT_BATCH = 5000
