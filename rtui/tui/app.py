@@ -108,6 +108,8 @@ class RtuiApp(TerminalApp):
         self._session: BrowsingSession | None = None
         self._start: tuple[BrowsingSession, asyncio.Task[None]] | None = None
         """A session that began to connect before the first screen."""
+        self._is_ending = False
+        """Whether a signal has come that ends it."""
         self._left = LeftSessions()
         self._left_timer: Timer
         self._navigation: Navigation | None = None
@@ -281,12 +283,16 @@ class RtuiApp(TerminalApp):
         handled = heeded()
 
         def end(sent: signal.Signals) -> None:
-            for one in handled:
+            if self._is_ending:  # kernel and shell each send a SIGHUP, nearly at once
+                return
+            self._is_ending = True
+            hang_up()
+            others = [one for one in handled if one is not signal.SIGHUP]
+            for one in others:
                 loop.remove_signal_handler(one)
-            raise_at_once(*handled)
+            raise_at_once(*others)
             if sent is signal.SIGHUP:
                 disable_input(self._driver)
-            hang_up()
             self.run_worker(self._leave(exit_status(sent)), group="quit", exclusive=True, description="quit")
 
         for one in handled:

@@ -175,11 +175,16 @@ def _of_user(recent: RecentServers | None = None) -> OfUser:
     return {"palette": terminal_palette(), "settings": SettingsFile.opened(settings_path()), "recent": recent}
 
 
+def _exit_code(app: RtuiApp) -> int:
+    """Run an application; one that fails has a return code of Textual's, and returns nothing."""
+    return app.run() or app.return_code or 0
+
+
 def run(options: BrowseOptions) -> int:
     """Browse until the user leaves; returns the exit code."""
     if options.record_file is not None:
         return _run_recorded(options, options.record_file)
-    return RtuiApp(options, **_of_user(RecentServers())).run() or 0
+    return _exit_code(RtuiApp(options, **_of_user(RecentServers())))
 
 
 def _run_recorded(options: BrowseOptions, path: Path) -> int:
@@ -190,7 +195,7 @@ def _run_recorded(options: BrowseOptions, path: Path) -> int:
     app = RtuiApp(replace(options, resume=False), recorder=recorder, **_of_user(RecentServers()))
     try:
         with seeded(recorder.seed):
-            return app.run() or 0
+            return _exit_code(app)
     finally:
         recorder.close()
 
@@ -200,12 +205,12 @@ def run_report(report: Report, options: BrowseOptions, before: Report | None = N
 
     `before` is an earlier one to compare it with.
     """
-    return ReportApp(report, options, before, **_of_user()).run() or 0
+    return _exit_code(ReportApp(report, options, before, **_of_user()))
 
 
 def run_fleet(fleet: Fleet, options: BrowseOptions) -> int:
-    return FleetApp(fleet, options, **_of_user(RecentServers())).run() or 0
+    return _exit_code(FleetApp(fleet, options, **_of_user(RecentServers())))
 
 
 def run_samples(health: SavedHealth, options: BrowseOptions) -> int:
-    return SamplesApp(health, options, **_of_user()).run() or 0
+    return _exit_code(SamplesApp(health, options, **_of_user()))
