@@ -171,7 +171,7 @@ def _asked(
     targets: Sequence[Target], choice: RegistryChoice, timeout_s: float | None, log_file: Path | None
 ) -> tuple[list[FleetServer], int]:
     """Return the exit code of the signal that ended it, else 0; raises EndedBySignal before any server has answered."""
-    from rtui.cli.run import Interrupts, command_log  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.run import cancelled_by_signals, command_log  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.health.fleet import Fleet  # noqa: PLC0415
     from rtui.server.user.ending_signals import EndedBySignal  # noqa: PLC0415
 
@@ -179,25 +179,22 @@ def _asked(
     registry_of(Target())
 
     async def ask() -> tuple[list[FleetServer], int]:
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a coroutine runs in one
         fleet = Fleet(targets, log, registry_of=registry_of, limit_s=timeout_s)
-        with Interrupts(task.cancel) as interrupts:
-            try:
-                await fleet.look()
-                await asyncio.sleep(ROUND_S)
-                await fleet.look(only_answering=True)
-                return fleet.servers, 0
-            except asyncio.CancelledError:
-                if interrupts.sent is None or interrupts.is_urgent:
-                    raise
-                task.uncancel()
-                servers, ended = fleet.servers, EndedBySignal(interrupts.sent)
-                if all(one.view is None for one in servers):
-                    raise ended from None
-                return servers, ended.exit_status
-            finally:
-                await fleet.close()
+        servers: list[FleetServer] = []
+        try:
+            with cancelled_by_signals():
+                try:
+                    await fleet.look()
+                    await asyncio.sleep(ROUND_S)
+                    await fleet.look(only_answering=True)
+                finally:
+                    servers += fleet.servers
+                    await fleet.close()
+        except EndedBySignal as ended:
+            if all(one.view is None for one in servers):
+                raise
+            return servers, ended.exit_status
+        return servers, 0
 
     with command_log(log_file) as log:
         return asyncio.run(ask())

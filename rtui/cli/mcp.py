@@ -170,9 +170,8 @@ async def _serve(
 ) -> None:
     """Connect and answer until standard input ends; raises as `connected`."""
     from rtui.cli.mcp_session import Tools  # noqa: PLC0415 - the help must not wait for it
-    from rtui.cli.run import Interrupts, analyse_files, connected  # noqa: PLC0415
+    from rtui.cli.run import analyse_files, cancelled_by_signals, connected  # noqa: PLC0415
     from rtui.server.options import KEPT_ROWS, AnalysisOptions  # noqa: PLC0415
-    from rtui.server.user.ending_signals import EndedBySignal  # noqa: PLC0415
 
     if target.keys is None:
         async with connected(target, log) as (deployment, _):
@@ -182,16 +181,8 @@ async def _serve(
     options = AnalysisOptions(separators=given["separators"], registry=given["registry"], keep_rows=KEPT_ROWS)
     result = analyse_files([target.keys], options)
     assert result.report is not None  # noqa: S101 - nothing interrupts it
-    task = asyncio.current_task()
-    assert task is not None  # noqa: S101 - a coroutine runs in one
-    with Interrupts(task.cancel) as interrupts:
-        try:
-            await _answer(Tools(None, limits, **given, file_report=(result.report, result.rows)), *streams)
-        except asyncio.CancelledError:
-            if interrupts.sent is None or interrupts.is_urgent:
-                raise
-            task.uncancel()
-            raise EndedBySignal(interrupts.sent) from None
+    with cancelled_by_signals():
+        await _answer(Tools(None, limits, **given, file_report=(result.report, result.rows)), *streams)
 
 
 async def _answer(tools: Tools, source: int, sink: int) -> None:

@@ -27,7 +27,7 @@ from rtui.analysis.findings.contents import findings, with_registry
 from rtui.analysis.findings.finding import Found
 from rtui.analysis.formats.csv_and_json import field_name
 from rtui.analysis.formats.findings import finding_record, unjudged_records
-from rtui.analysis.formats.health import health_json
+from rtui.analysis.formats.health import health_document
 from rtui.analysis.formats.result_rows import FIELD_NAMES, StatementRows, json_values
 from rtui.analysis.health.sample import Sample, SampleHistory
 from rtui.analysis.health.view import HealthView
@@ -135,7 +135,7 @@ class _Analysis:
 
 
 class Tools:
-    """Answers calls about one server, or a file of keys; a context manager within a running event loop."""
+    """Answers calls about one server, or a file of keys, within a running event loop, until it is closed."""
 
     def __init__(
         self,
@@ -155,6 +155,7 @@ class Tools:
         self._kept: OrderedDict[str, Kept] = OrderedDict()
         self._number = 0
         self._long_names: OrderedDict[str, bytes] = OrderedDict()
+        self._long_bytes = 0
         self._names: _Names | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._analysis: _Analysis | None = None
@@ -218,7 +219,8 @@ class Tools:
     def _answer(
         self, data: Struct, notes: Sequence[str] = (), left: int | None = 0, cursor: str | None = None
     ) -> api.Answer[Any]:
-        return api.Answer(api.NOTICE, data, list(notes), left, cursor, self.budget.document())
+        shown = safe(msgspec.to_builtins(data))
+        return api.Answer(api.NOTICE, shown, [safe(one) for one in notes], left, cursor, self.budget.document())
 
     async def _online(self) -> None:
         """Wait for a lost connection; raises RefusedError where it does not come back."""
@@ -257,8 +259,7 @@ class Tools:
         after = start + len(found)
         is_over, left = kept.is_over(), max(0, len(items) - after)
         following = None if is_over and not left else f"{name}:{after}"
-        data = safe(msgspec.to_builtins(kept.data(found)))
-        return self._answer(data, [safe(str(one)) for one in kept.notes()], left if is_over else None, following)
+        return self._answer(kept.data(found), kept.notes(), left if is_over else None, following)
 
     async def _work(self, task: asyncio.Task[None], control: RunControl, spent: Callable[[], tuple[Cost, int]]) -> str:
         """Let a run go on until it is over, or the budget of this call is used up; return why it is paused."""
@@ -304,10 +305,12 @@ class Tools:
         if len(name) <= api.EXACT_BYTES:
             return quoted(name)
         stand_in = f"sha256:{hashlib.sha256(name).hexdigest()}"
-        self._long_names[stand_in] = name
+        if stand_in not in self._long_names:
+            self._long_names[stand_in] = name
+            self._long_bytes += len(name)
         self._long_names.move_to_end(stand_in)
-        while sum(map(len, self._long_names.values())) > LONG_NAMES_BYTES and len(self._long_names) > 1:
-            self._long_names.popitem(last=False)
+        while self._long_bytes > LONG_NAMES_BYTES and len(self._long_names) > 1:
+            self._long_bytes -= len(self._long_names.popitem(last=False)[1])
         return stand_in
 
     def _name(self, name: bytes, field: str = "key") -> dict[str, Any]:
@@ -323,7 +326,7 @@ class Tools:
         is_known = None not in sizes
         rights = self._keys.home.capabilities
         await rights.probe(deployment.home)
-        data = api.OverviewData(
+        return api.OverviewData(
             server=deployment.home.target.label,
             product=server.full_name,
             version=server.version_text,
@@ -343,7 +346,6 @@ class Tools:
             ],
             refused=[f"{name}: {one.reason}" for name, one in rights.refused.items()],
         )
-        return cast(Struct, safe(msgspec.to_builtins(data)))
 
     async def _list_keys(self, asked: api.ListArguments) -> Kept:
         if self._names is None or asked.refresh:
@@ -613,7 +615,7 @@ class Tools:
         report = None if self._analysis is None else self._analysis.report
         views = [HealthView.of(one.samples, report, self._registry) for one in histories.values()]
         failures: dict[str, str] = {one.label: one.failure for one in watch.nodes if one.failure is not None}
-        document = msgspec.json.decode(health_json(views, failures=failures))
+        document = health_document(views, failures=failures)
         items: list[dict[str, Any]] = []
         panels = list(dict.fromkeys(panel["id"] for node in document["nodes"] for panel in node["panels"]))
         if asked.panel is not None and asked.panel not in panels:
@@ -654,7 +656,7 @@ class Tools:
         if common is not None:
             document["common_tag"] = {**self._name(common.tag, "tag"), "slot": common.slot,
                                       "keys": [self._name(name) for name in common.names]}  # fmt: skip
-        return cast(Struct, safe(msgspec.to_builtins(api.SlotData(**document))))
+        return api.SlotData(**document)
 
     async def _sql(self, asked: api.SqlArguments) -> Kept:
         statement = read(asked.statement)
@@ -703,21 +705,22 @@ def _coverage(report: Report) -> dict[str, Any]:
 async def _listed(store: NamespaceStore, prefix: bytes) -> Namespace | None:
     """Return the namespace with this prefix, divided; None where no key is below it."""
     node = store.root
-    while True:
-        for _ in store.open(node):
-            await asyncio.sleep(0)
-        if not prefix:
-            return node
-        label = next((one for one in _labels(prefix, store.separators) if one in node.listed_children()), None)
+    await _open(store, node)
+    for name, separator in store.separators.segments(prefix):
+        if not name and not separator:
+            break
+        ends = [separator] if separator else store.separators.values
+        label = next((name + end for end in ends if name + end in node.listed_children()), None)
         if label is None:
             return None
-        node, prefix = node.child(label), prefix[len(label) :]
+        node = node.child(label)
+        await _open(store, node)
+    return node
 
 
-def _labels(prefix: bytes, separators: Separators) -> list[bytes]:
-    """Return the beginnings of a prefix that may be a label, the shortest first, then all of it with a separator."""
-    ends = sorted(at + len(one) for one in separators.values if (at := prefix.find(one)) >= 0)
-    return [prefix[:end] for end in ends] or [prefix + one for one in separators.values]
+async def _open(store: NamespaceStore, node: Namespace) -> None:
+    for _ in store.open(node):
+        await asyncio.sleep(0)
 
 
 _LINE: Final = re.compile(r"\n *")

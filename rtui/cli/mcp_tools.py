@@ -337,7 +337,7 @@ class SqlData(Struct):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """The declaration of a tool; `run` is a method of Tools."""
+    """The declaration of a tool, which the method of its name in `Tools` answers."""
 
     name: str
     title: str

@@ -222,9 +222,7 @@ def export_command(connection: ConnectionOptions, *, output: str, form: str | No
         raise click.UsageError("Tasks write to a URL: name --dask, too.")
     if not is_folder:
         file.check()
-    elif is_url:
-        pass
-    elif Path(output).exists() and any(Path(output).iterdir()):
+    elif not is_url and Path(output).exists() and any(Path(output).iterdir()):
         raise click.UsageError(f"{output} is not empty: name a folder that is not there yet.")
     with failures_in(file, "export", keeps_files=True):
         target = Target() if demo else connection.target(takes_keys=True)

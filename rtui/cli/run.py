@@ -109,19 +109,12 @@ async def connected(
     Raises ConnectFailure, EndedBySignal where a signal has cancelled the block, and KeyboardInterrupt after the second
     Ctrl-C.
     """
-    task = asyncio.current_task()
-    assert task is not None  # noqa: S101 - a coroutine runs in one
     deployment = Deployment(target, log)
     say_why_it_waits(deployment.home, partial(click.echo, err=True) if bar is None else bar.say)
-    with Interrupts(task.cancel) as interrupts, bar or nullcontext():
+    with cancelled_by_signals() as interrupts, bar or nullcontext():
         try:
             await deployment.open()
             yield deployment, interrupts
-        except asyncio.CancelledError:
-            if interrupts.sent is None or interrupts.is_urgent:
-                raise
-            task.uncancel()
-            raise EndedBySignal(interrupts.sent) from None
         finally:
             await deployment.close()
 
@@ -220,12 +213,9 @@ async def _analyse_in_tasks(files: Sequence[Path | DumpFile], options: AnalysisO
     from rtui.server.analysis.scale import connected as connected_tasks  # noqa: PLC0415 - few use it
     from rtui.server.analysis.scale import gathered  # noqa: PLC0415
 
-    control, bar, task = RunControl(options.pace), ProgressBar(), asyncio.current_task()
-    assert task is not None  # noqa: S101 - a coroutine runs in one
-    scan, calls = (
-        PartedScan(control, [1] * len(files)),
-        [(collect_file, (one, replace(options, dask=None))) for one in files],
-    )
+    control, bar = RunControl(options.pace), ProgressBar()
+    scan = PartedScan(control, [1] * len(files))
+    calls = [(collect_file, (one, replace(options, dask=None))) for one in files]
     with Interrupts(partial(control.stop, SafeText("it was interrupted"))) as interrupts, bar:
         async with connected_tasks(dask) as client:
             scan.begin()
@@ -367,6 +357,24 @@ class Interrupts:
         elif self._task is not None:
             self.is_urgent = True
             self._task.cancel()
+
+
+@contextmanager
+def cancelled_by_signals() -> Iterator[Interrupts]:
+    """Have the first signal cancel a block, unless `Interrupts.stop` is replaced in it.
+
+    Raises EndedBySignal where a signal has cancelled it, and KeyboardInterrupt after the second one.
+    """
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101 - a coroutine runs in one
+    with Interrupts(task.cancel) as interrupts:
+        try:
+            yield interrupts
+        except asyncio.CancelledError:
+            if interrupts.sent is None or interrupts.is_urgent:
+                raise
+            task.uncancel()
+            raise EndedBySignal(interrupts.sent) from None
 
 
 def say_why_it_waits(connection: Connection, say: Callable[[str], object]) -> None:

@@ -613,10 +613,9 @@ class PatternNodes:
         for node in other.live():
             if found[node] >= 0:
                 continue
-            parent, name = int(found[other.parents[node]]), other.name(node)
-            target = ROOT if node == ROOT else parent
-            if node != ROOT and self.kinds[parent] is not _OTHER:
-                target = self.child(parent, name, other.numbered[node])
+            target, name = int(found[other.parents[node]]), other.name(node)
+            if self.kinds[target] is not _OTHER:
+                target = self.child(target, name, other.numbered[node])
                 if self.kinds[target] is _PATTERN and name[2] is _LITERAL:
                     self._lost_names.append((target, name[0]))
             found[node] = target

@@ -425,13 +425,25 @@ def health_json(
     failures: Mapping[str, str] = NO_FAILURES,
 ) -> str:
     """Return the document, in ASCII; ends with a newline. `failures` say why nodes have not answered last."""
+    document = health_document(views, comparison, judgements, failures)
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def health_document(
+    views: Sequence[HealthView],
+    comparison: HealthComparison | None = None,
+    judgements: Sequence[Judgement] = (),
+    failures: Mapping[str, str] = NO_FAILURES,
+) -> dict[str, Any]:
+    """Return what the JSON file holds."""
     document = HealthDocument(
         nodes=list(map(_node_entry, node_pages(views, comparison))),
         failures=[FailureEntry(node=node, happened=why) for node, why in failures.items()],
         notes=[] if comparison is None else list(comparison.notes),
         fail_on=[asdict(one) for one in judgements],
     )
-    return json.dumps(msgspec.to_builtins(document), indent=1, allow_nan=False) + "\n"
+    found: dict[str, Any] = msgspec.to_builtins(document)
+    return found
 
 
 def _node_entry(page: NodePage) -> NodeEntry:

@@ -306,7 +306,7 @@ async def connected(asked: DaskOptions) -> AsyncIterator[Client]:
             client = await stack.enter_async_context(client)
             await _check(client, title)
         except (OSError, ImportError, ValueError, RuntimeError, TypeError) as error:
-            said = display_text(" ".join(str(error).split()) or type(error).__name__, limit=200).rstrip(".")
+            said = _message(error) or type(error).__name__
             where = "Its workers can't be started" if asked.address is None else "The scheduler can't be reached"
             raise RtuiError(title, f"{where}: {said}.") from None
         yield client
@@ -417,8 +417,12 @@ async def _why(future: Future[Sealed]) -> SafeText:
     error = await future.exception()
     if type(error).__name__ == "KilledWorker":
         return SafeText("The workers that did its task have ended, one after the other.")
-    said = display_text(" ".join(str(error).split()), limit=200).rstrip(".")
-    return SafeText(f"Its task has failed: {type(error).__name__}: {said}.")
+    return SafeText(f"Its task has failed: {type(error).__name__}: {_message(error)}.")
+
+
+def _message(error: BaseException) -> SafeText:
+    """Return the text of an error on one line, without a full stop."""
+    return SafeText(display_text(" ".join(str(error).split()), limit=200).rstrip("."))
 
 
 async def collect_on_dask(
